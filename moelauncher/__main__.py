@@ -1,0 +1,8 @@
+"""``python -m moelauncher``: the same program as the ``moelauncher`` command."""
+
+import sys
+
+from moelauncher.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

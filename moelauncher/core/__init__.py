@@ -1,0 +1,1 @@
+"""What things mean: files, placements, memory, messages. No Qt, no llama.cpp, no drivers."""

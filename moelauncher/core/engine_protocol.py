@@ -1,0 +1,218 @@
+"""What every engine speaks: requests in, a stream of frozen events out.
+
+An engine owns one thread. Requests return a number at once; what happens is told by
+events that carry this number, so late events of an abandoned request can be dropped.
+``notify`` (given when the engine is made) is called on the engine's thread when events
+wait; the consumer then calls :meth:`Engine.drain` on its own thread. Nothing blocks but
+:meth:`Engine.drain` with a timeout, and :meth:`Engine.close`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.placement import Placement
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """What a context is made of; a change needs a new context, never a new load."""
+
+    n_ctx: int = 4096
+    kv_type: str = "f16"  # "f16" | "q8_0" | "q4_0"
+    n_ubatch: int = 512
+    n_threads: int | None = None  # None: physical cores - 1, at least 1
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """Load ``path`` (the first shard) under ``placement``. Replaces what is loaded."""
+
+    path: Path
+    placement: Placement
+    context: ContextSettings = ContextSettings()
+    use_mmap: bool = True
+    #: GPU weight bytes per device name that the plan promises; the load is verified against it.
+    expected_gpu_weights: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. ``temperature`` 0 is greedy; ``seed`` None is random."""
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One turn: ``role`` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """Answer ``messages``, or continue ``raw_prompt`` (no template) where that is given."""
+
+    messages: tuple[ChatMessage, ...] = ()
+    raw_prompt: str | None = None
+    sampling: Sampling = Sampling()
+    max_tokens: int | None = None  # None: until the context is full
+    stop: tuple[str, ...] = ()
+    #: Variables for the template ("enable_thinking", "reasoning_effort").
+    template_values: Mapping[str, object] = field(default_factory=dict)
+    ignore_end_of_generation: bool = False  # benchmarks: always max_tokens
+
+
+@dataclass(frozen=True)
+class BufferReport:
+    """One buffer that llama.cpp said it allocated. ``kind``: weights, kv, recurrent, compute, output."""
+
+    device: str  # "CUDA0", "Vulkan0", "CPU", "Vulkan_Host", "CPU_Mapped"
+    kind: str
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a load really did, read from llama.cpp's own log."""
+
+    path: Path
+    placement: Placement
+    context: ContextSettings
+    load_s: float
+    n_ctx: int  # what llama.cpp made of it
+    n_threads: int
+    flash_attention: bool | None
+    buffers: tuple[BufferReport, ...]
+    template_source: str  # "model" | "chatml": without its own template a model gets ChatML
+    #: Where the load did not do what the plan said: one sentence each. Empty: verified.
+    mismatches: tuple[str, ...] = ()
+    #: llama.cpp's own warnings, as plain text.
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GenerationStats:
+    """The numbers of one reply (design: decode rate leaves the first token out)."""
+
+    finish_reason: str  # "stop" | "length" | "context_full" | "cancelled"
+    prompt_tokens: int  # whole prompt
+    cached_tokens: int  # of these, not evaluated again
+    completion_tokens: int
+    prompt_tok_s: float | None  # evaluated tokens / time to the first sampled token
+    tok_s: float | None  # (tokens - 1) / (last - first)
+    ttft_s: float | None
+    elapsed_s: float
+    context_used: int  # tokens in the context afterwards
+
+
+@dataclass(frozen=True)
+class EngineEvent:
+    """Root of all events; ``request`` is the number that the request returned."""
+
+    request: int
+
+
+@dataclass(frozen=True)
+class LoadProgress(EngineEvent):
+    """``stage``: "checking" (child process), "reading", "context". ``fraction`` 0..1 of the stage."""
+
+    stage: str
+    fraction: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Loaded(EngineEvent):
+    report: LoadReport
+
+
+@dataclass(frozen=True)
+class LoadFailed(EngineEvent):
+    error: LauncherError
+
+
+@dataclass(frozen=True)
+class LoadCancelled(EngineEvent):
+    pass
+
+
+@dataclass(frozen=True)
+class PromptProgress(EngineEvent):
+    """Prefill: ``done`` of ``total`` tokens to evaluate; ``cached`` were there already."""
+
+    done: int
+    total: int
+    cached: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class TokenEvent(EngineEvent):
+    """One decoded token; ``text`` may be empty while a character or stop string is incomplete."""
+
+    text: str
+    reasoning: str  # text inside a thinking block, kept apart from the answer
+    n_tokens: int  # completion tokens so far
+    time_s: float  # monotonic
+
+
+@dataclass(frozen=True)
+class Finished(EngineEvent):
+    stats: GenerationStats
+
+
+@dataclass(frozen=True)
+class GenerateFailed(EngineEvent):
+    error: LauncherError
+
+
+@dataclass(frozen=True)
+class Unloaded(EngineEvent):
+    pass
+
+
+@dataclass(frozen=True)
+class NativeLog(EngineEvent):
+    """A line of llama.cpp's log. ``level``: "debug", "info", "warning", "error"."""
+
+    level: str
+    text: str
+
+
+class Engine(Protocol):
+    """One model at a time, one thread. All methods but ``close`` return at once."""
+
+    def load(self, request: LoadRequest) -> int:
+        """Queue a load. Ends with Loaded, LoadFailed or LoadCancelled."""
+
+    def generate(self, request: GenerateRequest) -> int:
+        """Queue a reply. Ends with Finished or GenerateFailed."""
+
+    def unload(self) -> int:
+        """Queue an unload. Ends with Unloaded (also when nothing was loaded)."""
+
+    def stop(self) -> None:
+        """Ask the running request to end: a load is cancelled, a reply keeps what it has."""
+
+    def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
+        """Take all waiting events, waiting up to ``timeout_s`` for the first."""
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of ``text`` under the loaded model's vocabulary; None with no model. Thread-safe."""
+
+    def close(self) -> None:
+        """Stop, unload, end the thread; blocks until it is gone."""

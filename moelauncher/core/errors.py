@@ -1,0 +1,30 @@
+"""The one error root. What is raised for the user carries a ready sentence."""
+
+from __future__ import annotations
+
+
+class LauncherError(Exception):
+    """Something that the user should be told.
+
+    ``message`` says what happened, ``hint`` what to do about it (may be empty), and
+    ``details`` what an expert needs (native log lines, numbers; may be empty). All plain
+    text: it is never rendered as HTML.
+    """
+
+    def __init__(self, message: str, hint: str = "", details: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    @property
+    def sentence(self) -> str:
+        """Message and hint in one line, as the status line and stderr show it."""
+        return f"{self.message} {self.hint}".strip()
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class Cancelled(Exception):  # noqa: N818 - a cancel is not an error
+    """The user asked for the work to end. Never shown as an error."""

@@ -1,0 +1,1 @@
+"""How a model runs. The only folder that imports ``llama_cpp``."""

@@ -1,0 +1,1 @@
+"""What one sees. The only folder that imports ``PySide6``, ``pyqtgraph`` and ``pygments``."""

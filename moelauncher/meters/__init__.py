@@ -1,0 +1,1 @@
+"""What the machine says. The only folder that imports ``pynvml`` and ``psutil``."""
