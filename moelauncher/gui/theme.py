@@ -1,0 +1,517 @@
+"""Every colour, size and font of the window, and the style sheet made from them.
+
+Painters and plots take their colours from :func:`theme` and repaint on ``theme().changed``;
+ordinary widgets get theirs from the style sheet and say what they are by dynamic
+properties:
+
+- ``QPushButton`` ``kind``: ``"primary"``, ``"chip"`` (28 px), ``"segment"``, ``"quiet"``
+- ``QLabel`` ``tone``: ``"muted"``, ``"good"``, ``"warn"``, ``"bad"``, ``"accent"``
+  (see :func:`set_tone`)
+- ``QFrame`` ``card``: ``True`` for a bordered surface, ``line``: ``True`` for a rule
+- ``QWidget`` ``panel``: ``True`` for the window's colour
+
+Everything here runs on the GUI thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontInfo,
+    QGuiApplication,
+    QPainter,
+    QPalette,
+    QPen,
+    QPixmap,
+)
+from PySide6.QtWidgets import QApplication, QWidget
+
+# Sizes, in logical pixels: one 8-px grid, 4 inside controls.
+GRID = 8
+HALF = 4
+PANE_MARGIN = 16
+CONTROL_HEIGHT = 32
+CHIP_HEIGHT = 28
+HEADER_HEIGHT = 48
+STATUS_HEIGHT = 28
+RADIUS = 6
+BORDER = 1
+FOCUS_RING = 2
+EASING_MS = 120
+MINIMUM_BODY_PX = 13
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one scheme. Text keeps a contrast of 4.5 on the three backgrounds."""
+
+    dark: bool
+    window: QColor
+    surface: QColor
+    raised: QColor
+    border: QColor
+    text: QColor
+    muted: QColor
+    accent: QColor
+    accent_text: QColor  # the accent where it is read as text
+    hover: QColor
+    pressed: QColor
+    selected: QColor
+    disabled: QColor
+    good: QColor
+    warn: QColor
+    bad: QColor
+    mark: QColor  # placement changes in plots; the experts' orange, readable as text
+    code_keyword: QColor
+    code_function: QColor
+    code_string: QColor
+    code_number: QColor
+    code_comment: QColor
+
+
+def _palette(dark: bool, **colors: str) -> Palette:
+    return Palette(dark=dark, **{name: QColor(value) for name, value in colors.items()})
+
+
+DARK = _palette(
+    True,
+    window="#15171C",
+    surface="#1D2027",
+    raised="#262A33",
+    border="#323743",
+    text="#E6E8EC",
+    muted="#9AA3B2",
+    accent="#6EA8FE",
+    accent_text="#6EA8FE",
+    hover="#2E333E",
+    pressed="#222630",
+    selected="#262A33",
+    disabled="#6A7282",
+    good="#2FC08F",
+    warn="#E9A820",
+    bad="#FF8A5B",
+    mark="#E69F00",
+    code_keyword="#C792EA",
+    code_function="#82AAFF",
+    code_string="#A5D68A",
+    code_number="#F2A272",
+    code_comment="#9AA3B2",
+)
+
+LIGHT = _palette(
+    False,
+    window="#F6F7F9",
+    surface="#FFFFFF",
+    raised="#FFFFFF",
+    border="#D9DEE6",
+    text="#1B1F27",
+    muted="#5B6575",
+    accent="#2F6FEB",
+    accent_text="#2560D8",
+    hover="#EEF1F5",
+    pressed="#E3E8EF",
+    selected="#FFFFFF",
+    disabled="#9AA3B2",
+    good="#007A58",
+    warn="#8A5A00",
+    bad="#B84A00",
+    mark="#8A5A00",
+    code_keyword="#8127C7",
+    code_function="#1F5FD6",
+    code_string="#2E7031",
+    code_number="#A34A00",
+    code_comment="#5B6575",
+)
+
+
+@dataclass(frozen=True)
+class SegmentColors:
+    """What memory is used for, in gauge, layer strip and plots (Okabe-Ito, both schemes)."""
+
+    others: QColor
+    driver: QColor
+    dense: QColor
+    experts: QColor
+    kv: QColor
+    recurrent: QColor
+    compute: QColor
+    over: QColor
+
+    def of(self, kind: str) -> QColor:
+        """The colour of ``kind``, one of the field names."""
+        color: QColor = getattr(self, kind)
+        return color
+
+
+SEGMENT = SegmentColors(
+    others=QColor("#7A828F"),
+    driver=QColor("#4B5362"),
+    dense=QColor("#0072B2"),
+    experts=QColor("#E69F00"),
+    kv=QColor("#009E73"),
+    recurrent=QColor("#56B4E9"),
+    compute=QColor("#CC79A7"),
+    over=QColor("#D55E00"),
+)
+
+
+def _luminance(color: QColor) -> float:
+    def linear(channel: float) -> float:
+        return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(c) for c in (color.redF(), color.greenF(), color.blueF()))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: QColor, second: QColor) -> float:
+    """WCAG contrast ratio, 1 to 21."""
+    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def text_on(background: QColor) -> QColor:
+    """White where it reads well on ``background``, else black (always 4.5 or more)."""
+    white = QColor("#FFFFFF")
+    return white if contrast(white, background) >= 4.5 else QColor("#000000")
+
+
+def mixed(first: QColor, second: QColor, share: float) -> QColor:
+    """``first`` with ``share`` (0 to 1) of ``second`` mixed in."""
+    keep = 1.0 - share
+    return QColor.fromRgbF(
+        first.redF() * keep + second.redF() * share,
+        first.greenF() * keep + second.greenF() * share,
+        first.blueF() * keep + second.blueF() * share,
+    )
+
+
+def faded(color: QColor, alpha: float) -> QColor:
+    """``color`` with an opacity of ``alpha`` (0 to 1)."""
+    result = QColor(color)
+    result.setAlphaF(alpha)
+    return result
+
+
+@lru_cache(maxsize=8)
+def _hatch_tile(rgb: int, device_pixel_ratio: float) -> QPixmap:
+    side = 8
+    tile = QPixmap(round(side * device_pixel_ratio), round(side * device_pixel_ratio))
+    tile.setDevicePixelRatio(device_pixel_ratio)
+    color = QColor(rgb)
+    tile.fill(color)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(mixed(color, QColor("#000000"), 0.45), 2.4))
+    for shift in (-side, 0, side):
+        painter.drawLine(shift - 1, side + 1, shift + side + 1, -1)
+    painter.end()
+    return tile
+
+
+def hatch_brush(color: QColor | None = None, device_pixel_ratio: float = 1.0) -> QBrush:
+    """A brush of diagonal stripes: what does not fit is hatched, never only coloured."""
+    return QBrush(_hatch_tile((color or SEGMENT.over).rgb(), device_pixel_ratio))
+
+
+def tabular(font: QFont) -> QFont:
+    """``font`` with digits of one width, so that changing figures do not jitter."""
+    result = QFont(font)
+    result.setFeature(QFont.Tag("tnum"), 1)
+    return result
+
+
+def font(
+    size: str = "body", *, bold: bool = False, figures: bool = False, spacing_px: float = 0.0
+) -> QFont:
+    """The system's UI font. ``size``: "small", "body", "title" or "figure"."""
+    base = QFont(QApplication.font())
+    body_px = max(MINIMUM_BODY_PX, QFontInfo(base).pixelSize())
+    base.setPixelSize(
+        {"small": body_px - 1, "body": body_px, "title": body_px + 2, "figure": body_px + 6}[size]
+    )
+    if bold:
+        base.setWeight(QFont.Weight.DemiBold)
+    if spacing_px:
+        base.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, spacing_px)
+    return tabular(base) if figures else base
+
+
+def section_font() -> QFont:
+    """The font of a pane's title (which is written in capitals)."""
+    result = font("small", bold=True, spacing_px=0.4)
+    result.setCapitalization(QFont.Capitalization.AllUppercase)
+    return result
+
+
+def set_tone(widget: QWidget, tone: str) -> None:
+    """Give a label one of the tones of the style sheet ("" for plain text)."""
+    if (widget.property("tone") or "") != tone:
+        repolish(widget, "tone", tone)
+
+
+def repolish(widget: QWidget, name: str, value: object) -> None:
+    """Set a dynamic property that the style sheet reads, and make it count."""
+    widget.setProperty(name, value)
+    style = widget.style()
+    style.unpolish(widget)
+    style.polish(widget)
+    widget.update()
+
+
+class Theme(QObject):
+    """What the window looks like now.
+
+    Signals:
+        changed: the colours are others; repaint.
+    """
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mode = "system"
+        self._colors = LIGHT
+        self._app: QApplication | None = None
+
+    @property
+    def colors(self) -> Palette:
+        """The colours in force."""
+        return self._colors
+
+    @property
+    def dark(self) -> bool:
+        """Whether the dark scheme is in force."""
+        return self._colors.dark
+
+    @property
+    def mode(self) -> str:
+        """What was asked for: "system", "dark" or "light"."""
+        return self._mode
+
+    def apply(self, app: QApplication, mode: str) -> None:
+        """Style ``app``; with "system" the system's scheme is followed live."""
+        if self._app is not app:
+            self._app = app
+            app.styleHints().colorSchemeChanged.connect(self._scheme_changed)
+            app.setStyle("Fusion")
+            base = QFont(app.font())
+            base.setPixelSize(max(MINIMUM_BODY_PX, QFontInfo(base).pixelSize()))
+            app.setFont(base)
+        self._mode = mode
+        scheme = {"dark": Qt.ColorScheme.Dark, "light": Qt.ColorScheme.Light}.get(
+            mode, Qt.ColorScheme.Unknown
+        )
+        # Also turns title bars and native dialogs; Unknown hands the choice back to the system.
+        app.styleHints().setColorScheme(scheme)
+        self._restyle()
+
+    def _scheme_changed(self) -> None:
+        if self._mode == "system":
+            self._restyle()
+
+    def _restyle(self) -> None:
+        if self._app is None:
+            return
+        if self._mode == "system":
+            dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        else:
+            dark = self._mode == "dark"
+        self._colors = DARK if dark else LIGHT
+        self._app.setPalette(qt_palette(self._colors))
+        self._app.setStyleSheet(style_sheet(self._colors))
+        self.changed.emit()
+
+
+_theme: Theme | None = None
+
+
+def theme() -> Theme:
+    """The one theme of the program."""
+    global _theme
+    if _theme is None:
+        _theme = Theme()
+    return _theme
+
+
+def apply_theme(app: QApplication, mode: str = "system") -> None:
+    """Style the whole program. ``mode``: "system", "dark" or "light"; may be called again."""
+    theme().apply(app, mode)
+
+
+def qt_palette(colors: Palette) -> QPalette:
+    """The same colours for what the style draws itself (check marks, native parts)."""
+    result = QPalette()
+    role = QPalette.ColorRole
+    for which, color in (
+        (role.Window, colors.window),
+        (role.WindowText, colors.text),
+        (role.Base, colors.surface),
+        (role.AlternateBase, colors.raised),
+        (role.Text, colors.text),
+        (role.Button, colors.raised),
+        (role.ButtonText, colors.text),
+        (role.BrightText, colors.text),
+        (role.ToolTipBase, colors.raised),
+        (role.ToolTipText, colors.text),
+        (role.PlaceholderText, colors.muted),
+        (role.Highlight, colors.accent),
+        (role.HighlightedText, text_on(colors.accent)),
+        (role.Accent, colors.accent),
+        (role.Link, colors.accent),
+        (role.LinkVisited, colors.accent),
+        (role.Light, colors.border),
+        (role.Midlight, colors.border),
+        (role.Mid, colors.border),
+        (role.Dark, colors.border),
+        (role.Shadow, colors.border),
+    ):
+        result.setColor(which, color)
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, which, colors.disabled)
+    return result
+
+
+def style_sheet(colors: Palette) -> str:
+    """The application's style sheet, made from the tokens above."""
+    token = {
+        name: value.name() for name, value in vars(colors).items() if isinstance(value, QColor)
+    }
+    token |= {
+        "on_accent": text_on(colors.accent).name(),
+        "accent_hover": mixed(colors.accent, colors.text, 0.12).name(),
+        "accent_pressed": mixed(colors.accent, colors.window, 0.18).name(),
+        "thumb": mixed(colors.border, colors.muted, 0.35).name(),
+        "inner": str(CONTROL_HEIGHT - 2 * BORDER),
+        "inner_focus": str(CONTROL_HEIGHT - 2 * FOCUS_RING),
+        "chip": str(CHIP_HEIGHT - 2 * BORDER),
+        "chip_focus": str(CHIP_HEIGHT - 2 * FOCUS_RING),
+        "radius": str(RADIUS),
+        "ring": str(FOCUS_RING),
+    }
+    sheet = _SHEET
+    # Longest names first, so that $accent does not eat the start of $accent_hover.
+    for name in sorted(token, key=len, reverse=True):
+        sheet = sheet.replace("$" + name, token[name])
+    return sheet
+
+
+_SHEET = """
+QMainWindow, QDialog, QWidget[panel="true"] { background: $window; }
+QLabel { background: transparent; color: $text; }
+QLabel:disabled { color: $disabled; }
+QLabel[tone="muted"] { color: $muted; }
+QLabel[tone="good"] { color: $good; }
+QLabel[tone="warn"] { color: $warn; }
+QLabel[tone="bad"] { color: $bad; }
+QLabel[tone="accent"] { color: $accent_text; }
+
+QFrame[card="true"] { background: $surface; border: 1px solid $border; border-radius: $radiuspx; }
+QFrame[line="true"] { background: $border; border: none; }
+
+QPushButton, QToolButton {
+    background: $raised; color: $text; border: 1px solid $border; border-radius: $radiuspx;
+    min-height: $innerpx; padding: 0 12px;
+}
+QToolButton { padding: 0 8px; }
+QPushButton:hover, QToolButton:hover { background: $hover; }
+QPushButton:pressed, QToolButton:pressed { background: $pressed; }
+QPushButton:focus { border: $ringpx solid $accent; min-height: $inner_focuspx; padding: 0 11px; }
+QToolButton:focus { border: $ringpx solid $accent; min-height: $inner_focuspx; padding: 0 7px; }
+QPushButton:checked, QToolButton:checked { border-color: $accent; color: $accent_text; }
+QPushButton:disabled, QToolButton:disabled {
+    color: $disabled; background: $surface; border-color: $border;
+}
+QPushButton[kind="primary"] {
+    background: $accent; color: $on_accent; border-color: $accent; font-weight: 600;
+}
+QPushButton[kind="primary"]:hover { background: $accent_hover; border-color: $accent_hover; }
+QPushButton[kind="primary"]:pressed { background: $accent_pressed; border-color: $accent_pressed; }
+QPushButton[kind="primary"]:focus { border-color: $text; }
+QPushButton[kind="primary"]:disabled {
+    background: $raised; color: $disabled; border-color: $border;
+}
+QPushButton[kind="chip"] { min-height: $chippx; padding: 0 10px; }
+QPushButton[kind="chip"]:focus { min-height: $chip_focuspx; padding: 0 9px; }
+QPushButton[kind="quiet"], QToolButton[kind="quiet"] {
+    background: transparent; border-color: transparent; color: $muted; padding: 0 8px;
+}
+QPushButton[kind="quiet"]:hover, QToolButton[kind="quiet"]:hover {
+    background: $hover; color: $text;
+}
+QPushButton[kind="quiet"]:focus, QToolButton[kind="quiet"]:focus {
+    border-color: $accent; padding: 0 7px;
+}
+QPushButton[kind="segment"] {
+    background: transparent; border-color: transparent; color: $muted;
+    min-height: $chip_focuspx; padding: 0 12px;
+}
+QPushButton[kind="segment"]:checked { background: $raised; color: $text; border-color: $border; }
+QPushButton[kind="segment"]:focus { border: 1px solid $accent; }
+
+QLineEdit, QComboBox, QAbstractSpinBox {
+    background: $surface; color: $text; border: 1px solid $border; border-radius: $radiuspx;
+    min-height: $innerpx; padding: 0 8px;
+    selection-background-color: $accent; selection-color: $on_accent;
+}
+QLineEdit:hover, QComboBox:hover, QAbstractSpinBox:hover { border-color: $thumb; }
+QLineEdit:focus, QComboBox:focus, QAbstractSpinBox:focus {
+    border: $ringpx solid $accent; min-height: $inner_focuspx; padding: 0 7px;
+}
+QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit,
+QComboBox QLineEdit:focus, QAbstractSpinBox QLineEdit:focus {
+    border: none; background: transparent; min-height: 0; padding: 0;
+}
+QComboBox::drop-down { border: none; width: 20px; }
+QComboBox::down-arrow { image: none; }
+QComboBox QAbstractItemView {
+    background: $surface; color: $text; border: 1px solid $border; padding: 4px;
+    selection-background-color: $hover; selection-color: $text; outline: none;
+}
+QComboBox QAbstractItemView::item { min-height: 26px; padding: 0 8px; }
+
+QPlainTextEdit, QTextEdit, QTextBrowser {
+    background: $surface; color: $text; border: 1px solid $border; border-radius: $radiuspx;
+    selection-background-color: $accent; selection-color: $on_accent;
+}
+QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid $accent; }
+
+QCheckBox, QRadioButton { background: transparent; color: $text; spacing: 8px; min-height: 24px; }
+QCheckBox:disabled, QRadioButton:disabled { color: $disabled; }
+
+QAbstractItemView { background: $window; border: none; outline: none; }
+QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
+QSplitter::handle { background: $border; }
+
+QScrollBar { background: transparent; border: none; margin: 0; }
+QScrollBar:vertical { width: 10px; }
+QScrollBar:horizontal { height: 10px; }
+QScrollBar::handle { background: $thumb; border-radius: 3px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 32px; }
+QScrollBar::handle:horizontal { min-width: 32px; }
+QScrollBar::handle:hover { background: $muted; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+
+QMenuBar { background: $window; color: $text; }
+QMenuBar::item:selected { background: $hover; }
+QMenu { background: $surface; color: $text; border: 1px solid $border; padding: 4px; }
+QMenu::item { padding: 6px 24px 6px 12px; border-radius: 4px; }
+QMenu::item:selected { background: $hover; }
+QMenu::item:disabled { color: $disabled; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
+
+QToolTip {
+    background: $raised; color: $text; border: 1px solid $border; padding: 6px 8px;
+}
+QProgressBar {
+    background: $raised; border: none; border-radius: 2px; min-height: 4px; max-height: 4px;
+}
+QProgressBar::chunk { background: $accent; border-radius: 2px; }
+"""
