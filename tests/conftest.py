@@ -1,0 +1,76 @@
+"""What every test gets without asking: a home of its own, and a check that it leaves nothing.
+
+- HOME, the platform's config, data and cache folders point into a fresh folder, so no test reads or writes the developer's own settings, chats or models.
+- A thread, QThread, pool job or QTimer that outlives its test fails that test, by name.
+- A test that uses ``qapp`` or ``qtbot`` is marked ``gui``; Qt runs without a screen.
+
+Qt's own warnings fail a test through pytest-qt (``qt_log_level_fail`` in pyproject.toml).
+Big files that are costly to make (sample models) go under ``session_cache``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+from tests.helpers.leaks import ThreadWatch
+from tests.helpers.places import build_cache, private_environment
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+BUILD_CACHE = build_cache(os.environ)
+"""Read before any test moves HOME."""
+
+# No deadline: a busy machine is not a defect. No database: a run depends on the sources alone.
+hypothesis_settings.register_profile("moelauncher", deadline=None, database=None)
+hypothesis_settings.load_profile("moelauncher")
+
+_QT_FIXTURES = {"qapp", "qtbot", "qtmodeltester"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _QT_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("gui")
+
+
+@pytest.fixture(scope="session")
+def session_cache() -> Path:
+    """A folder that outlives the run, for files that are costly to make: sample models."""
+    folder = BUILD_CACHE / "test-models"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own, empty home folder; every folder variable of the platform points into it."""
+    home = tmp_path_factory.mktemp("home")
+    for name, value in private_environment(home).items():
+        monkeypatch.setenv(name, value)
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "MOELAUNCHER_BASEDIR"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(request: pytest.FixtureRequest, own_home: Path) -> Iterator[None]:
+    """Fails a test whose threads go on, or whose window left a timer or a worker running."""
+    threads = ThreadWatch()
+    # Qt is looked at only where a test loaded it: the core's tests must not import it.
+    if request.node.get_closest_marker("gui") and "PySide6" in sys.modules:
+        from tests.helpers.qt_leaks import QtWatch
+
+        qt = QtWatch()
+        yield
+        left = qt.left_behind() + threads.left_behind()
+    else:
+        yield
+        left = threads.left_behind()
+    if left:
+        pytest.fail("left behind by this test:\n" + "\n".join(left), pytrace=False)

@@ -1,0 +1,1 @@
+"""The test harness catches what it promises to catch."""

@@ -1,0 +1,40 @@
+"""Finds the Python threads that a test left running."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+
+_GRACE_S = 5.0
+"""A thread that was told to end may need this long on a busy machine."""
+
+
+class ThreadWatch:
+    """Remembers the threads alive now; :meth:`left_behind` names those that came and stayed."""
+
+    def __init__(self) -> None:
+        self._before = set(threading.enumerate())
+
+    def left_behind(self) -> list[str]:
+        """One entry a thread still alive after the grace, with the line it stands at."""
+        deadline = time.monotonic() + _GRACE_S
+        for thread in self._new():
+            # A foreign thread (Qt's, llama.cpp's) that merely called Python cannot be joined.
+            if not isinstance(thread, threading._DummyThread):
+                thread.join(max(0.0, deadline - time.monotonic()))
+        return [_describe(thread) for thread in self._new()]
+
+    def _new(self) -> list[threading.Thread]:
+        return [
+            thread
+            for thread in threading.enumerate()
+            if thread not in self._before and not isinstance(thread, threading._DummyThread)
+        ]
+
+
+def _describe(thread: threading.Thread) -> str:
+    frame = sys._current_frames().get(thread.ident or -1)
+    where = "".join(traceback.format_stack(frame)[-3:]) if frame else "(no Python frame)\n"
+    return f"thread {thread.name!r} still runs, at\n{where}"
