@@ -1,6 +1,7 @@
 """What every test gets without asking: a home of its own, and a check that it leaves nothing.
 
-- HOME, the platform's config, data and cache folders point into a fresh folder, so no test reads or writes the developer's own settings, chats or models.
+- HOME and the platform's config, data and cache folders point into a fresh folder, so no test
+  reads or writes the developer's own settings, chats or models.
 - A thread, QThread, pool job or QTimer that outlives its test fails that test, by name.
 - A test that uses ``qapp`` or ``qtbot`` is marked ``gui``; Qt runs without a screen.
 
