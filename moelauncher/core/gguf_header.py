@@ -1,13 +1,24 @@
 """GGUF headers: metadata and tensor table from a file's first bytes.
 
-In: a path. Out: a :class:`GgufHeader`. Any thread; no state.
+In: a path. Out: a :class:`GgufHeader`. Any thread; no state; no handle stays open. The file is
+not trusted: every count, length, type and offset is checked against the file's size before it
+is used, with the same limits that llama.cpp has (``gguf.cpp``), so a damaged file costs neither
+memory nor time.
 """
 
 from __future__ import annotations
 
+import os
+import stat
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.ggml_types import GGML_TYPES, REMOVED_TYPES
+from moelauncher.core.translate import tr
 
 #: What a metadata value can be; arrays that were skipped are :class:`SkippedArray`.
 Value = "bool | int | float | str | tuple | SkippedArray"
@@ -40,7 +51,11 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """Everything before the weights of one file."""
+    """Everything before the weights of one file.
+
+    A file whose weights are cut short has a sound header all the same: then ``problem`` says
+    so in one sentence and ``missing_bytes`` how much is missing. It must not be loaded.
+    """
 
     path: Path
     version: int
@@ -51,11 +66,392 @@ class GgufHeader:
     #: Where the data section starts, and how long the file is, in bytes.
     data_offset: int
     file_bytes: int
+    problem: str = ""
+    missing_bytes: int = 0
+
+
+GGUF_STRING = 8
+GGUF_ARRAY = 9
+#: Struct code of each fixed-size GGUF value type.
+_CODES = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
+_SIZES = {number: struct.calcsize(f"<{code}") for number, code in _CODES.items()}
+
+# Limits that no real file comes near; they bound time and memory on a damaged one.
+_MAX_HEADER_BYTES = 512 << 20
+_MAX_VALUES = 1 << 16
+_MAX_TENSORS = 1 << 18
+_MAX_STRINGS = 1 << 24
+_MAX_KEY_BYTES = 65535
+_MAX_STRING_BYTES = 16 << 20
+_MAX_READ_ELEMENTS = 1 << 22
+#: ggml's GGML_MAX_NAME, GGML_MAX_DIMS and INT64_MAX.
+_MAX_NAME_BYTES = 63
+_MAX_DIMS = 4
+_MAX_INT64 = (1 << 63) - 1
+
+#: Arrays up to these lengths are always read: per-layer numbers, tags.
+SHORT_ARRAY = 4096
+SHORT_STRING_ARRAY = 64
+
+_CHUNK_BYTES = 1 << 20
+_NEWEST_VERSION = 3
 
 
 def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHeader:
     """Read one file's header; ``arrays`` names long arrays to read (else skipped).
 
-    Raises :class:`~moelauncher.core.errors.LauncherError` with the reason.
+    Arrays of up to 4096 numbers or 64 strings are always read, as tuples. Raises
+    :class:`~moelauncher.core.errors.LauncherError` with the reason, and nothing else, whatever
+    the file holds. A file cut short in its *weights* does not raise: see ``problem`` of
+    :class:`GgufHeader`.
     """
-    raise NotImplementedError
+    try:
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            raise LauncherError(tr("This is a folder, not a model file."), details=str(path))
+        if not stat.S_ISREG(info.st_mode):
+            raise LauncherError(tr("This is not a regular file."), details=str(path))
+        with path.open("rb", buffering=0) as file:
+            return _parse(path, _HeaderBytes(file, os.fstat(file.fileno()).st_size), arrays)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> LauncherError:
+    if isinstance(error, FileNotFoundError):
+        try:
+            dangling = path.is_symlink()
+        except OSError:
+            dangling = False
+        if dangling:
+            return LauncherError(
+                tr("The link points to a file that is not there."),
+                tr("Download the model again, or remove the link."),
+                str(error),
+            )
+        return LauncherError(
+            tr("The file is not there any more."), tr("Refresh the list."), str(error)
+        )
+    if isinstance(error, PermissionError):
+        return LauncherError(
+            tr("The file cannot be read: access is denied."),
+            tr("Check its permissions."),
+            str(error),
+        )
+    reason = getattr(error, "strerror", None) or str(error)
+    return LauncherError(tr("The file cannot be read: {reason}.").format(reason=reason))
+
+
+def _damaged(what: str) -> LauncherError:
+    return LauncherError(
+        tr("The file is damaged: {what}.").format(what=what), tr("Download or copy it again.")
+    )
+
+
+def _cut_in_header() -> LauncherError:
+    return LauncherError(
+        tr("The file is cut short: it ends inside its header."), tr("Download or copy it again.")
+    )
+
+
+def _size_text(n_bytes: int) -> str:
+    """``n_bytes`` for people: GiB, or a smaller unit where that would read 0.0."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n_bytes >= size * 0.1:
+            return f"{n_bytes / size:.1f} {unit}"
+    return tr("{n} bytes").format(n=n_bytes)
+
+
+class _HeaderBytes:
+    """A moving window over the file's first bytes. Holds about one chunk at a time."""
+
+    def __init__(self, file: BinaryIO, file_bytes: int) -> None:
+        self._file = file
+        self.file_bytes = file_bytes
+        self._start = 0  # where in the file the window begins
+        self._buffer = b""
+        self._at = 0  # next byte, within the window
+        self._order = "<"
+        self._n_strings = 0
+        self._u32 = struct.Struct("<I")
+        self._u64 = struct.Struct("<Q")
+
+    def set_byte_order(self, order: str) -> None:
+        self._order = order
+        self._u32 = struct.Struct(f"{order}I")
+        self._u64 = struct.Struct(f"{order}Q")
+
+    @property
+    def position(self) -> int:
+        return self._start + self._at
+
+    @property
+    def remaining(self) -> int:
+        return self.file_bytes - self.position
+
+    def _need(self, n_bytes: int) -> None:
+        """Make the window hold ``n_bytes`` at the current place, or raise."""
+        if self._at + n_bytes <= len(self._buffer):
+            return
+        position = self.position
+        if n_bytes > self.file_bytes - position:
+            raise _cut_in_header()
+        if position + n_bytes > _MAX_HEADER_BYTES:
+            raise _damaged(tr("its header has no end"))
+        wanted = min(max(n_bytes, _CHUNK_BYTES), self.file_bytes - position)
+        self._buffer = b""  # the old window goes before the new one comes
+        self._file.seek(position)
+        pieces = bytearray()
+        while len(pieces) < wanted:
+            piece = self._file.read(wanted - len(pieces))
+            if not piece:
+                break
+            pieces += piece
+        self._start, self._at, self._buffer = position, 0, bytes(pieces)
+        if len(self._buffer) < n_bytes:
+            raise LauncherError(tr("The file changed while it was read."), tr("Try again."))
+
+    def u32(self) -> int:
+        self._need(4)
+        value: int = self._u32.unpack_from(self._buffer, self._at)[0]
+        self._at += 4
+        return value
+
+    def u64(self) -> int:
+        self._need(8)
+        value: int = self._u64.unpack_from(self._buffer, self._at)[0]
+        self._at += 8
+        return value
+
+    def raw(self, n_bytes: int) -> bytes:
+        self._need(n_bytes)
+        data = self._buffer[self._at : self._at + n_bytes]
+        self._at += n_bytes
+        return data
+
+    def string(self, limit: int) -> bytes:
+        length = self.u64()
+        if length > limit:
+            raise _damaged(tr("a text in its header claims {n} bytes").format(n=length))
+        return self.raw(length)
+
+    def value(self, kind: int) -> object:
+        code = _CODES[kind]
+        return struct.unpack(f"{self._order}{code}", self.raw(_SIZES[kind]))[0]
+
+    def values(self, kind: int, length: int) -> tuple[object, ...]:
+        data = self.raw(length * _SIZES[kind])
+        return struct.unpack(f"{self._order}{length}{_CODES[kind]}", data)
+
+    def skip(self, n_bytes: int) -> None:
+        if n_bytes > self.remaining:
+            raise (
+                _cut_in_header()
+                if n_bytes <= _MAX_HEADER_BYTES
+                else _damaged(tr("an array in its header claims {n} bytes").format(n=n_bytes))
+            )
+        self._at += n_bytes
+
+    def count_strings(self, length: int) -> None:
+        """Account for an array of ``length`` strings before any of it is read."""
+        self._n_strings += length
+        if self._n_strings > _MAX_STRINGS:
+            raise _damaged(tr("an array in its header claims {n} texts").format(n=length))
+        if length * 8 > self.remaining:
+            raise _cut_in_header()
+
+    def skip_strings(self, length: int) -> None:
+        """Step over ``length`` strings; the one hot loop of the reader."""
+        unpack = self._u64.unpack_from
+        while length:
+            self._need(8)
+            buffer, at, done = self._buffer, self._at, 0
+            try:
+                for done in range(length):  # noqa: B007 - its last value is used below
+                    at += 8 + unpack(buffer, at)[0]
+            except (struct.error, OverflowError, IndexError):
+                # The window ended before string number `done`, or its length made no sense.
+                length -= done
+            else:
+                length = 0
+            if self._start + at > self.file_bytes:
+                raise _cut_in_header()
+            self._at = at
+
+
+def _parse(path: Path, data: _HeaderBytes, arrays: frozenset[str]) -> GgufHeader:
+    if data.file_bytes == 0:
+        raise LauncherError(tr("The file is empty."), tr("Download or copy it again."))
+    if data.raw(min(4, data.file_bytes)) != b"GGUF":
+        raise LauncherError(
+            tr("This is not a GGUF file."), tr("MoE Launcher runs models in the GGUF format.")
+        )
+    version, byte_order = _read_version(data)
+    n_tensors, n_values = data.u64(), data.u64()
+    if n_values > _MAX_VALUES:
+        raise _damaged(tr("its header claims {n} values").format(n=n_values))
+    if n_tensors > _MAX_TENSORS:
+        raise _damaged(tr("its header claims {n} tensors").format(n=n_tensors))
+    metadata = _read_metadata(data, n_values, arrays)
+    alignment = metadata.get("general.alignment", 32)
+    if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
+        raise _damaged(tr("its alignment is {n}").format(n=alignment))
+    tensors, end = _read_tensors(data, n_tensors, alignment)
+    data_offset = data.position
+    if n_tensors:
+        data_offset = -(-data_offset // alignment) * alignment
+    missing = max(0, data_offset + end - data.file_bytes) if n_tensors else 0
+    problem = ""
+    if missing:
+        problem = tr("The file is cut short: {size} are missing.").format(size=_size_text(missing))
+    return GgufHeader(
+        path,
+        version,
+        byte_order,
+        metadata,
+        tensors,
+        alignment,
+        data_offset,
+        data.file_bytes,
+        problem,
+        missing,
+    )
+
+
+def _read_version(data: _HeaderBytes) -> tuple[int, str]:
+    version, byte_order = data.u32(), "little"
+    # A version of the other byte order has its number in the upper half.
+    if version and not version & 0xFFFF:
+        version, byte_order = int.from_bytes(version.to_bytes(4, "little"), "big"), "big"
+        data.set_byte_order(">")
+    if version == 0:
+        raise _damaged(tr("its format version is 0"))
+    if version == 1:
+        raise LauncherError(
+            tr("The file is in GGUF version 1, which llama.cpp no longer reads."),
+            tr("Download a newer conversion of the model."),
+        )
+    if version > _NEWEST_VERSION:
+        raise LauncherError(
+            tr("The file is in GGUF version {n}; this program reads versions 2 and 3.").format(
+                n=version
+            ),
+            tr("A newer MoE Launcher may read it."),
+        )
+    return version, byte_order
+
+
+def _read_metadata(data: _HeaderBytes, n_values: int, arrays: frozenset[str]) -> dict[str, object]:
+    metadata: dict[str, object] = {}
+    for _ in range(n_values):
+        key = data.string(_MAX_KEY_BYTES).decode("utf-8", "backslashreplace")
+        if not key:
+            raise _damaged(tr("a name in its header is empty"))
+        if key in metadata:
+            raise _damaged(tr("its header names {key} twice").format(key=ascii(key[:80])))
+        metadata[key] = _read_value(data, key, data.u32(), key in arrays)
+    return metadata
+
+
+def _read_value(data: _HeaderBytes, key: str, kind: int, wanted: bool) -> object:
+    if kind in _CODES:
+        return data.value(kind)
+    if kind == GGUF_STRING:
+        return data.string(_MAX_STRING_BYTES).decode("utf-8", "replace")
+    if kind == GGUF_ARRAY:
+        kind, length = data.u32(), data.u64()
+        if kind in _CODES:
+            n_bytes = length * _SIZES[kind]
+            if length <= SHORT_ARRAY or (
+                wanted and length <= _MAX_READ_ELEMENTS and n_bytes <= data.remaining
+            ):
+                return data.values(kind, length)
+            data.skip(n_bytes)
+            return SkippedArray(kind, length)
+        if kind == GGUF_STRING:
+            data.count_strings(length)
+            if length <= SHORT_STRING_ARRAY or wanted:
+                return tuple(
+                    data.string(_MAX_STRING_BYTES).decode("utf-8", "replace") for _ in range(length)
+                )
+            data.skip_strings(length)
+            return SkippedArray(kind, length)
+    raise _damaged(
+        tr("the value {key} has the unknown type {kind}").format(key=ascii(key[:80]), kind=kind)
+    )
+
+
+def _read_tensors(
+    data: _HeaderBytes, n_tensors: int, alignment: int
+) -> tuple[tuple[TensorInfo, ...], int]:
+    """The tensor table, and where its last byte lies in the data section."""
+    tensors: list[TensorInfo] = []
+    names: set[str] = set()
+    next_offset = end = 0
+    for _ in range(n_tensors):
+        name = data.string(_MAX_NAME_BYTES).decode("utf-8", "backslashreplace")
+        if name in names:
+            raise _damaged(tr("it holds the tensor {name} twice").format(name=ascii(name)))
+        names.add(name)
+        n_dims = data.u32()
+        if n_dims > _MAX_DIMS:
+            raise _damaged(
+                tr("tensor {name} claims {n} dimensions").format(name=ascii(name), n=n_dims)
+            )
+        shape = tuple(data.u64() for _ in range(n_dims))
+        n_elements = 1
+        for size in shape:
+            n_elements *= size
+            if size > _MAX_INT64 or n_elements > _MAX_INT64:
+                raise _damaged(tr("tensor {name} has an absurd shape").format(name=ascii(name)))
+        kind = data.u32()
+        n_bytes = _tensor_bytes(name, kind, shape, n_elements)
+        offset = data.u64()
+        if offset != next_offset:
+            raise _damaged(
+                tr("tensor {name} does not lie where it should").format(name=ascii(name))
+            )
+        end = offset + n_bytes
+        next_offset = -(-end // alignment) * alignment
+        tensors.append(TensorInfo(name, shape, kind, offset, n_bytes, n_elements))
+    return tuple(tensors), end
+
+
+def _tensor_bytes(name: str, kind: int, shape: tuple[int, ...], n_elements: int) -> int:
+    """The bytes that a tensor of ``kind`` takes, or the reason why it cannot be read."""
+    storage = GGML_TYPES.get(kind)
+    if storage is None:
+        if kind in REMOVED_TYPES:
+            raise LauncherError(
+                tr("The file uses an old tensor type ({n}) that llama.cpp no longer reads.").format(
+                    n=kind
+                ),
+                tr("Download a newer conversion of the model."),
+            )
+        raise LauncherError(
+            tr("The file uses a tensor type ({n}) that this llama.cpp does not know.").format(
+                n=kind
+            ),
+            tr("A newer MoE Launcher may read it."),
+            name,
+        )
+    row = shape[0] if shape else 1
+    if row % storage.block_size:
+        raise _damaged(
+            tr("a row of tensor {name} is not a whole number of {type} blocks").format(
+                name=ascii(name), type=storage.name
+            )
+        )
+    return n_elements // storage.block_size * storage.block_bytes
