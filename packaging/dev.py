@@ -1,0 +1,286 @@
+"""Sets MoE Launcher up from a clone, and runs or tests it. One command each, nothing before:
+
+    python3 packaging/dev.py run     the window with the sample model (arguments go to the program)
+    python3 packaging/dev.py test    every check and every test (arguments go to pytest)
+
+Needs Python 3.11 and, the first time, a C++ compiler. Everything goes into ``.venv`` beside
+this clone, except the compiled llama.cpp, which is kept in the user's cache for other clones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036 - this file is run by whatever Python there is
+    sys.exit(f"MoE Launcher needs Python 3.11 or newer; this one is {sys.version.split()[0]}.")
+
+import dev_llama
+import dev_system
+import dev_vulkan
+from dev_console import DevError, Steps, format_elapsed, run_logged, say
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PROJECT = ROOT / "pyproject.toml"
+CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
+STAMP = VENV / "moelauncher-dev.json"
+LOG = VENV / "moelauncher-dev.log"
+"""Not made before the environment; system packages are logged in the cache."""
+
+EXTRAS = {"run": ["demo"], "test": ["demo", "test"]}
+QUESTION = "What is the capital of France?"
+
+CHECKS = {
+    "ruff check": ["-m", "ruff", "check"],
+    "ruff format": ["-m", "ruff", "format", "--check"],
+    "mypy": ["-m", "mypy"],
+    "import walls": ["-c", "from importlinter.cli import lint_imports_command as c; c()"],
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    options, rest = parse(sys.argv[1:] if arguments is None else arguments)
+    try:
+        started_s = time.monotonic()
+        python = prepare(options)
+        say(f"Ready after {format_elapsed(time.monotonic() - started_s)}.")
+        if options.command == "run":
+            return run_program(python, rest)
+        return run_tests(python, options, rest)
+    except DevError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped. Run the same command again to go on.", file=sys.stderr)
+        return 130
+
+
+def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options of ``dev.py`` itself, and what is left for the program or pytest."""
+    parser = argparse.ArgumentParser(
+        allow_abbrev=False,
+        description="Sets MoE Launcher up from a clone, and runs or tests it.",
+        epilog="All other arguments go to the program (run) or to pytest (test).",
+    )
+    parser.add_argument("command", choices=("run", "test"))
+    parser.add_argument(
+        "--yes", action="store_true", help="install missing system packages without asking"
+    )
+    parser.add_argument(
+        "--wheels",
+        choices=dev_llama.FLAVOURS,
+        help="take upstream's ready llama.cpp build (for a GPU: vulkan, cu124, ...) instead of "
+        "compiling one for this processor (build); remembered for the next time",
+    )
+    parser.add_argument(
+        "--vulkan",
+        action="store_true",
+        default=os.environ.get("MOELAUNCHER_TEST_VULKAN") == "1",
+        help="test: compile the Vulkan build too when it is absent, and test GPU offload with it "
+        "(also by MOELAUNCHER_TEST_VULKAN=1)",
+    )
+    return parser.parse_known_args(arguments)
+
+
+# ------------------------------------------------------------------------- setting up
+
+
+def venv_python() -> Path:
+    """The environment's interpreter."""
+    return VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def prepare(options: argparse.Namespace) -> Path:
+    """Makes everything that ``options.command`` needs and returns the environment's Python."""
+    wanted = EXTRAS[options.command]
+    stamp = read_stamp()
+    flavour = str(options.wheels or stamp.get("wheels") or "build")
+    version = dev_llama.pinned_version(PROJECT.read_text(encoding="utf-8"))
+    build = (
+        dev_llama.native_build(version)
+        if flavour == "build"
+        else dev_llama.ready_build(version, flavour)
+    )
+    digest = set_up_digest(build)
+    current = is_current(stamp, digest, wanted) and venv_python().exists()
+    needs_vulkan = options.command == "test" and options.vulkan
+    vulkan = dev_llama.native_build(version, vulkan=True)
+    steps = Steps(1 + (0 if current else 4) + (1 if needs_vulkan else 0))
+
+    steps.begin("Looking for what the system must bring")
+    compiles = (not current and flavour == "build" and build.wheel is None) or (
+        needs_vulkan and vulkan.wheel is None
+    )
+    provide_system(options, makes_venv=not current, compiles=compiles, vulkan=needs_vulkan)
+    if not current:
+        extras = sorted({*wanted, *stamp_extras(stamp)}) if STAMP.exists() else wanted
+        set_up(steps, build, extras)
+        STAMP.write_text(
+            json.dumps({"digest": digest, "extras": extras, "wheels": flavour}), encoding="utf-8"
+        )
+    if needs_vulkan:
+        steps.begin("The Vulkan build of llama.cpp, for the tests of GPU offload")
+        if vulkan.wheel is None:
+            cache = dev_llama.cache_folder()
+            sdk = dev_vulkan.find_sdk(cache, cache / "logs" / "vulkan-headers.txt")
+            dev_llama.compile_wheel(vulkan, venv_python(), sdk)
+    return venv_python()
+
+
+def set_up_digest(build: dev_llama.Build) -> str:
+    """Changes whenever the environment would have to be installed anew."""
+    parts = [
+        PROJECT.read_bytes(),
+        CONSTRAINTS.read_bytes(),
+        sys.version.encode(),
+        build.folder.name.encode(),
+        str(ROOT).encode(),
+    ]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def read_stamp() -> dict[str, object]:
+    """What the last finished set-up wrote; empty without one."""
+    try:
+        stamp = json.loads(STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def stamp_extras(stamp: dict[str, object]) -> list[str]:
+    """The extras that the stamp says are installed."""
+    extras = stamp.get("extras")
+    return [str(extra) for extra in extras] if isinstance(extras, list) else []
+
+
+def is_current(stamp: dict[str, object], digest: str, wanted: Sequence[str]) -> bool:
+    """Whether the environment that ``stamp`` describes is the one that is wanted."""
+    return stamp.get("digest") == digest and set(wanted) <= set(stamp_extras(stamp))
+
+
+def provide_system(
+    options: argparse.Namespace, *, makes_venv: bool, compiles: bool, vulkan: bool
+) -> None:
+    """Installs, or names, the system packages that are missing."""
+    needs = dev_system.missing_libraries(dev_system.QT_LIBRARIES)
+    if options.command == "test" or dev_system.has_display():
+        needs += dev_system.missing_fonts()
+    if dev_system.has_display():
+        needs += dev_system.missing_libraries(dev_system.X11_LIBRARIES)
+    if makes_venv:
+        needs += dev_system.missing_venv()
+    if compiles:
+        needs += dev_system.missing_compiler()
+    if vulkan:
+        needs += dev_system.missing_vulkan(compiles=compiles)
+    log = dev_llama.cache_folder() / "logs" / "system-packages.txt"
+    dev_system.provide(needs, yes=options.yes, log=log)
+
+
+def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
+    """Environment, llama.cpp, everything else. Each part may be repeated after a stop."""
+    python = venv_python()
+    steps.begin(f"The environment in {VENV}")
+    STAMP.unlink(missing_ok=True)
+    if not works(python):
+        command = [sys.executable, "-m", "venv", "--clear", VENV]
+        log = dev_llama.cache_folder() / "logs" / "environment.txt"
+        run_logged(command, log=log, what="making the environment")
+
+    steps.begin("llama.cpp" + ("" if build.wheel else ": once, it is kept for later"))
+    if build.wheel is None and build.flavour in dev_llama.FLAVOURS:
+        dev_llama.fetch_wheel(build, python)
+    elif build.wheel is None:
+        dev_llama.compile_wheel(build, python)
+
+    steps.begin("Installing llama.cpp into the environment")
+    dev_llama.install(build, python, LOG)
+
+    steps.begin("Installing the program and its libraries")
+    run_logged(
+        [
+            *(str(python), "-m", "pip", "install", "--constraint", str(CONSTRAINTS)),
+            *("--editable", f"{ROOT}[{','.join(extras)}]"),
+        ],
+        log=LOG,
+        what="installing",
+    )
+
+
+def works(python: Path) -> bool:
+    """Whether ``python`` is an environment of this Python's version with pip in it."""
+    if not python.exists():
+        return False
+    code = "import pip, sys; print(sys.version)"
+    answer = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return answer.returncode == 0 and answer.stdout.strip() == sys.version
+
+
+# ------------------------------------------------------------------------- run
+
+
+def run_program(python: Path, arguments: list[str]) -> int:
+    """The window; without a display the same job in the terminal."""
+    program = [str(python), "-m", "moelauncher"]
+    if dev_system.has_display():
+        say("Starting MoE Launcher.")
+        return subprocess.call([*program, *(arguments or ["--demo"])], cwd=ROOT)
+    subcommands = {"list", "plan", "bench", "tune", "chat", "doctor"}
+    if subcommands & set(arguments[:1]):
+        return subprocess.call([*program, *arguments], cwd=ROOT)
+    say(
+        "\nThere is no display (neither DISPLAY nor WAYLAND_DISPLAY is set), so no window can "
+        "open.\nThe same job in the terminal: where the bytes of the model go, then a chat.\n"
+    )
+    model = [argument for argument in arguments if not argument.startswith("-")][:1] or ["--demo"]
+    code = 0
+    for command in (["plan", *model], ["chat", *model, "-p", QUESTION]):
+        say(f"$ moelauncher {subprocess.list2cmdline(command)}")
+        code = subprocess.call([*program, *command], cwd=ROOT)
+        say("")
+        if code:
+            return code
+    folder = venv_python().parent
+    say(f'Ask your own:  {folder / "moelauncher"} chat {model[0]} -p "..."')
+    return code
+
+
+# ------------------------------------------------------------------------- test
+
+
+def run_tests(python: Path, options: argparse.Namespace, arguments: list[str]) -> int:
+    """Style, types, walls, tests, in this order; all of them run, then one line about each."""
+    environment = dict(os.environ)
+    version = dev_llama.pinned_version(PROJECT.read_text(encoding="utf-8"))
+    vulkan = dev_llama.native_build(version, vulkan=True)
+    if vulkan.wheel is not None:
+        environment["MOELAUNCHER_VULKAN_BUILD"] = str(dev_llama.unpack(vulkan))
+    else:
+        say("Without a Vulkan build, GPU offload is not tested; --vulkan makes one (10 min).")
+    checks = {**CHECKS, "tests": ["-m", "pytest", *arguments]}
+    steps = Steps(len(checks))
+    results = {}
+    for name, command in checks.items():
+        steps.begin(name)
+        started_s = time.monotonic()
+        code = subprocess.call([str(python), *command], cwd=ROOT, env=environment)
+        results[name] = (code, time.monotonic() - started_s)
+    say("")
+    for name, (code, elapsed_s) in results.items():
+        verdict = "ok" if code == 0 else f"FAILED (exit code {code})"
+        say(f"{name:14} {format_elapsed(elapsed_s):>12}  {verdict}")
+    return 1 if any(code for code, _ in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
