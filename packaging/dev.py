@@ -193,7 +193,7 @@ def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
     steps.begin(f"The environment in {VENV}")
     STAMP.unlink(missing_ok=True)
     if not works(python):
-        command = [sys.executable, "-m", "venv", "--clear", VENV]
+        command = [sys.executable, "-m", "venv", "--clear", str(VENV)]
         log = dev_llama.cache_folder() / "logs" / "environment.txt"
         run_logged(command, log=log, what="making the environment")
 
