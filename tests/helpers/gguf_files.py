@@ -546,12 +546,10 @@ def _chunked(s: TinyShape) -> _Model:
     tensors = list(model.tensors)
     for i in range(s.n_layer):
         b = f"blk.{i}."
-        for part, shape in (
-            ("gate", (s.n_embd, width)),
-            ("up", (s.n_embd, width)),
-            ("down", (width, s.n_embd)),
-        ):
-            tensors.append(TinyTensor(f"{b}ffn_{part}_chexps.weight", (*shape, s.n_expert // group)))
+        n_chunks = s.n_expert // group
+        for part, rows in (("gate", (s.n_embd, width)), ("up", (s.n_embd, width))):
+            tensors.append(TinyTensor(f"{b}ffn_{part}_chexps.weight", (*rows, n_chunks)))
+        tensors.append(TinyTensor(f"{b}ffn_down_chexps.weight", (width, s.n_embd, n_chunks)))
     keys = model.keys | {
         "expert_chunk_feed_forward_length": width,
         "expert_group_scale": 0.05,
@@ -570,11 +568,7 @@ def _interleaved(s: TinyShape) -> _Model:
             tensors += [*_experts(s, b), *_dense_ffn(s, b, "_shexp", s.n_ff_exp)]
         else:
             tensors += _dense_ffn(s, b)
-    keys = (
-        _common_keys(s)
-        | _expert_keys(s)
-        | {"interleave_moe_layer_step": 2, "attention.sliding_window": 0}
-    )
+    keys = _common_keys(s) | _expert_keys(s) | {"interleave_moe_layer_step": 2}
     return _Model("llama4", keys, tensors)
 
 
