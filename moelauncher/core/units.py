@@ -149,3 +149,19 @@ def format_parameters(n_params: int | None) -> str:
 def format_share(share: float | None) -> str:
     """ "62 %" of a fraction 0..1; a dash where unknown."""
     return "–" if share is None else f"{share * 100:.0f} %"
+
+
+def format_gib(n_bytes: float) -> str:
+    """GiB without the unit, with as many digits as are worth reading: "10.4", "0.63"."""
+    value = n_bytes / GIB
+    return f"{value:.1f}" if abs(value) >= 0.995 else f"{value:.2f}"
+
+
+def parse_tokens(text: str) -> int | None:
+    """Tokens as people type them: "32768", "32,768", "32k"; None where it is no number above 0."""
+    plain = re.sub(r"[\s,.'_\u2019\u202f\u00a0]", "", text).lower()
+    match = re.fullmatch(r"([0-9]{1,9})(k?)", plain)
+    if match is None:
+        return None
+    number = int(match[1]) * (1024 if match[2] else 1)
+    return number or None
