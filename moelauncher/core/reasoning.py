@@ -49,6 +49,18 @@ def splitter_for(template: str, prompt: str) -> ReasoningSplitter:
     return BlockSplitter(tuple(pair for pair in BLOCKS if pair[1] in template) or BLOCKS[:1])
 
 
+class NoSplitter:
+    """All is answer: for text that is continued without a template."""
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """See :class:`ReasoningSplitter`."""
+        return text, ""
+
+    def flush(self) -> tuple[str, str]:
+        """See :class:`ReasoningSplitter`."""
+        return "", ""
+
+
 class BlockSplitter:
     """One thinking block at the beginning of the reply; later marks are plain text.
 

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 
 
 class Utf8Joiner:
-    """Joins byte pieces to text; bytes of an unfinished character wait for the rest."""
+    """Joins byte pieces to text; bytes of an unfinished character wait for the rest.
+
+    What is unfinished at the end is never told: half a character says nothing.
+    """
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -19,11 +22,6 @@ class Utf8Joiner:
     def feed(self, piece: bytes) -> str:
         """The characters that ``piece`` completes; bytes that can never be UTF-8 give U+FFFD."""
         return self._decoder.decode(piece)
-
-    def flush(self) -> str:
-        """Forget the unfinished character at the end, if any: half of it says nothing."""
-        self._decoder.reset()
-        return ""
 
 
 class StopStrings:

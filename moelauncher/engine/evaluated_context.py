@@ -1,0 +1,196 @@
+"""What a context has evaluated, and how it is brought to the next prompt.
+
+In: the tokens that are wanted. Out: how many of them were there already; the rest is
+evaluated in pieces. Keeps the list of tokens equal to llama.cpp's cache, also after an
+abort. Engine thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.prompt_prefix import plan_prefix
+from moelauncher.core.translate import tr
+from moelauncher.engine.load_model import LoadedModel, ModelContext
+from moelauncher.engine.stop_flag import StopFlag
+
+#: Saved states may take this much RAM together; two are kept whatever they take.
+_CHECKPOINT_BYTES = 256 * 2**20
+_FEWEST_CHECKPOINTS = 2
+
+_SEQUENCE = 0
+_NO_ROOM, _ABORTED = 1, 2  # results of llama_decode
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """What cannot be cut in the cache (window, recurrent state), after ``n_tokens`` tokens."""
+
+    n_tokens: int
+    state: Any  # ctypes array of bytes
+
+
+class EvaluatedContext:
+    """The tokens in one context. Everything that decodes goes through it."""
+
+    def __init__(self, model: LoadedModel, context: ModelContext, stop: StopFlag) -> None:
+        self._lib = model.native.lib
+        self._model = model
+        self._context = context
+        self._stop = stop
+        self._checkpoints: list[_Checkpoint] = []
+        self.tokens: list[int] = []
+        # The position is left out: llama.cpp counts on from what its cache holds, and only
+        # the last token of a batch gets logits.
+        self._input = (ctypes.c_int32 * context.n_batch)()
+        self._batch = self._lib.llama_batch_get_one(self._input, 0)
+
+    @property
+    def handle(self) -> Any:
+        """The native context, for the sampler."""
+        return self._context.handle
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens that fit into the context."""
+        return self._context.n_ctx
+
+    def rewind(self, wanted: Sequence[int]) -> int:
+        """Cut the context to what serves ``wanted``; returns the tokens that stay."""
+        memory, lib = self._context.memory, self._lib
+        plan = plan_prefix(
+            self.tokens,
+            wanted,
+            oldest_position=lib.llama_memory_seq_pos_min(memory, _SEQUENCE),
+            window=self._model.window,
+            recurrent=self._model.recurrent,
+            checkpoints=[checkpoint.n_tokens for checkpoint in self._checkpoints],
+        )
+        if plan.checkpoint is not None:
+            self._restore(plan.checkpoint)
+        elif plan.keep < len(self.tokens):
+            self._cut(plan.keep)
+        return len(self.tokens)
+
+    def evaluate(self, tokens: Sequence[int], on_piece: Callable[[int], None]) -> None:
+        """Append ``tokens``, in pieces; ``on_piece`` gets the number done after each.
+
+        Raises Cancelled when the flag was raised (finished pieces stay), LauncherError when
+        llama.cpp failed.
+        """
+        size = len(self._input)
+        for start in range(0, len(tokens), size):
+            if self._stop.raised:
+                raise Cancelled
+            piece = list(tokens[start : start + size])
+            self._input[: len(piece)] = [*piece]
+            self._batch.n_tokens = len(piece)
+            result = self._lib.llama_decode(self._context.handle, self._batch)
+            if result != 0:
+                self._fail(result)
+            self.tokens.extend(piece)
+            on_piece(start + len(piece))
+
+    def decoder(self) -> Callable[[int], bool]:
+        """A function that appends one token; False when the context is full.
+
+        It raises as :meth:`evaluate` does. Bound once a reply: this is the inner loop.
+        """
+        decode, handle, batch = self._lib.llama_decode, self._context.handle, self._batch
+        batch.n_tokens = 1
+        input_, tokens, limit = self._input, self.tokens, self.n_ctx
+
+        def append(token: int) -> bool:
+            if len(tokens) >= limit:
+                return False
+            input_[0] = token
+            result = decode(handle, batch)
+            if result != 0:
+                if result == _NO_ROOM:
+                    return False
+                self._fail(result)
+            tokens.append(token)
+            return True
+
+        return append
+
+    def keep_checkpoint(self) -> None:
+        """Save what the cache could not be cut back to; nothing to do for plain caches."""
+        if not (self._model.window or self._model.recurrent) or not self.tokens:
+            return
+        if any(checkpoint.n_tokens == len(self.tokens) for checkpoint in self._checkpoints):
+            return
+        lib, handle = self._lib, self._context.handle
+        flags = lib.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+        size = lib.llama_state_seq_get_size_ext(handle, _SEQUENCE, flags)
+        state = (ctypes.c_uint8 * size)()
+        if lib.llama_state_seq_get_data_ext(handle, state, size, _SEQUENCE, flags) != size:
+            return
+        self._checkpoints.append(_Checkpoint(len(self.tokens), state))
+        while (
+            len(self._checkpoints) > _FEWEST_CHECKPOINTS
+            and sum(len(checkpoint.state) for checkpoint in self._checkpoints) > _CHECKPOINT_BYTES
+        ):
+            del self._checkpoints[0]
+
+    def _cut(self, keep: int) -> None:
+        lib, memory = self._lib, self._context.memory
+        # Sliding-window caches say True even where the cells before the cut are gone.
+        if (
+            keep > 0
+            and lib.llama_memory_seq_rm(memory, _SEQUENCE, keep, -1)
+            and lib.llama_memory_seq_pos_max(memory, _SEQUENCE) == keep - 1
+        ):
+            self._forget_behind(keep)
+        else:
+            self._clear()
+
+    def _restore(self, n_tokens: int) -> None:
+        lib, handle, memory = self._lib, self._context.handle, self._context.memory
+        state = next(c.state for c in self._checkpoints if c.n_tokens == n_tokens)
+        flags = lib.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+        whole = (
+            lib.llama_state_seq_set_data_ext(handle, state, len(state), _SEQUENCE, flags) > 0
+            and lib.llama_memory_seq_rm(memory, _SEQUENCE, n_tokens, -1)
+            and lib.llama_memory_seq_pos_max(memory, _SEQUENCE) == n_tokens - 1
+        )
+        if whole:
+            self._forget_behind(n_tokens)
+        else:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._lib.llama_memory_clear(self._context.memory, True)
+        self._forget_behind(0)
+
+    def _forget_behind(self, n_tokens: int) -> None:
+        del self.tokens[n_tokens:]
+        self._checkpoints = [c for c in self._checkpoints if c.n_tokens <= n_tokens]
+
+    def _fail(self, result: int) -> None:
+        """Make the token list true again after a decode that did not finish, then raise."""
+        reached = self._lib.llama_memory_seq_pos_max(self._context.memory, _SEQUENCE) + 1
+        usable = [c.n_tokens for c in self._checkpoints if c.n_tokens <= len(self.tokens)]
+        if not self._model.recurrent and reached > 0:
+            # Ubatches that were finished may reach beyond the pieces that were.
+            self._cut(min(reached, len(self.tokens)))
+        elif self._model.recurrent and usable:
+            self._restore(max(usable))  # an aborted step has already changed the state
+        else:
+            self._clear()
+        if result == _ABORTED:
+            raise Cancelled
+        if result == _NO_ROOM:
+            raise LauncherError(
+                tr("The context of {n} tokens has no room left for this.").format(n=self.n_ctx),
+                tr("Choose a larger context, or begin a new conversation."),
+            )
+        raise LauncherError(
+            tr("llama.cpp failed while computing."),
+            tr("Load the model again; if it comes back, keep more layers on the CPU."),
+            f"llama_decode: {result}",
+        )

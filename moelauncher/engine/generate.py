@@ -1,0 +1,232 @@
+"""One reply: the prompt is evaluated, tokens are drawn and told one by one.
+
+In: :class:`GenerateRequest`, a loaded model and its context. Out: PromptProgress and
+TokenEvent through ``emit``, then :class:`GenerationStats`. Engine thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from moelauncher.core.engine_protocol import (
+    EngineEvent,
+    GenerateRequest,
+    GenerationStats,
+    PromptProgress,
+    TokenEvent,
+)
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.prompt_prefix import common_prefix
+from moelauncher.core.reasoning import NoSplitter, ReasoningSplitter, splitter_for
+from moelauncher.core.token_text import StopStrings, Utf8Joiner
+from moelauncher.core.translate import tr
+from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.engine.load_model import LoadedModel
+from moelauncher.engine.sampler import sampler_chain
+from moelauncher.engine.stop_flag import StopFlag
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    tokens: list[int]
+    #: Where the beginning of the reply starts: later turns part from this one here.
+    n_history: int
+    splitter: ReasoningSplitter
+
+
+class Generation:
+    """One run of :meth:`run`; what it counts is read by :meth:`_stats`."""
+
+    def __init__(
+        self,
+        number: int,
+        request: GenerateRequest,
+        model: LoadedModel,
+        context: EvaluatedContext,
+        stop: StopFlag,
+        emit: Callable[[EngineEvent], None],
+    ) -> None:
+        self._number = number
+        self._request = request
+        self._model = model
+        self._context = context
+        self._stop = stop
+        self._emit = emit
+        self._started_s = time.perf_counter()
+        self._prompt_tokens = self._cached_tokens = self._n_tokens = 0
+        self._first_s: float | None = None
+        self._last_s: float | None = None
+
+    def run(self) -> GenerationStats:
+        """Evaluate, draw, tell. A stop keeps what there is and is told in the stats.
+
+        Raises LauncherError where there is no reply at all.
+        """
+        try:
+            prompt = self._prompt()
+            self._evaluate(prompt)
+            reason = self._draw(prompt)
+        except Cancelled:
+            reason = "cancelled"
+        self._context.keep_checkpoint()
+        return self._stats(reason)
+
+    def _prompt(self) -> _Prompt:
+        request, vocabulary = self._request, self._model.vocabulary
+        if request.raw_prompt is not None:
+            tokens = vocabulary.tokenise_prompt(request.raw_prompt)
+            prompt = _Prompt(tokens, len(tokens), NoSplitter())
+        else:
+            text = self._render(open_reply=True)
+            tokens = vocabulary.tokenise_prompt(text)
+            splitter = splitter_for(self._model.template.text, text)
+            prompt = _Prompt(tokens, self._history_length(tokens), splitter)
+        self._check_length(len(prompt.tokens))
+        return prompt
+
+    def _render(self, open_reply: bool) -> str:
+        return self._model.template.render(
+            self._request.messages,
+            self._request.template_values,
+            open_reply=open_reply,
+            cancelled=lambda: self._stop.raised,
+        )
+
+    def _history_length(self, tokens: list[int]) -> int:
+        if not (self._model.window or self._model.recurrent):
+            return len(tokens)  # a plain cache can be cut anywhere
+        try:
+            history = self._render(open_reply=False)
+        except LauncherError:
+            return len(tokens)  # some templates want the reply opened
+        return common_prefix(tokens, self._model.vocabulary.tokenise_prompt(history))
+
+    def _check_length(self, n_tokens: int) -> None:
+        self._prompt_tokens = n_tokens
+        if n_tokens == 0:
+            raise LauncherError(tr("There is nothing to answer."), tr("Write a message first."))
+        if n_tokens > self._context.n_ctx:
+            raise LauncherError(
+                tr("The conversation has {n} tokens, the context holds {limit}.").format(
+                    n=n_tokens, limit=self._context.n_ctx
+                ),
+                tr("Choose a larger context, shorten the message, or begin a new conversation."),
+            )
+
+    def _evaluate(self, prompt: _Prompt) -> None:
+        context, tokens = self._context, prompt.tokens
+        kept = self._cached_tokens = context.rewind(tokens)
+        total = len(tokens) - kept
+
+        def tell(done: int) -> None:
+            self._emit(
+                PromptProgress(
+                    self._number, done, total, kept, time.perf_counter() - self._started_s
+                )
+            )
+
+        tell(0)
+        if kept < prompt.n_history < len(tokens):
+            context.evaluate(tokens[kept : prompt.n_history], tell)
+            context.keep_checkpoint()
+        done = len(context.tokens) - kept
+        context.evaluate(tokens[kept + done :], lambda n: tell(done + n))
+
+    def _draw(self, prompt: _Prompt) -> str:
+        model, request = self._model, self._request
+        text = _ReplyText(prompt.splitter, request.stop)
+        with sampler_chain(
+            model.native, request.sampling, model.vocabulary.n_tokens, prompt.tokens
+        ) as chain:
+            try:
+                return self._draw_tokens(chain, text)
+            finally:
+                answer, reasoning = text.flush()
+                if answer or reasoning:
+                    self._emit(
+                        TokenEvent(
+                            self._number, answer, reasoning, self._n_tokens, time.monotonic()
+                        )
+                    )
+
+    def _draw_tokens(self, chain: object, text: _ReplyText) -> str:
+        # The inner loop: everything it needs is bound to a local name before.
+        lib = self._model.native.lib
+        sample, handle = lib.llama_sampler_sample, self._context.handle
+        append, emit, stop = self._context.decoder(), self._emit, self._stop
+        pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
+        number, feed = self._number, text.feed
+        now, monotonic = time.perf_counter, time.monotonic
+        limit = self._request.max_tokens
+        endless = self._request.ignore_end_of_generation
+        n_tokens = 0
+        if limit is not None and limit <= 0:
+            return "length"
+        while True:
+            token = sample(chain, handle, -1)
+            drawn_s = now()
+            piece = pieces[token] if token in pieces else find_piece(token)
+            if self._first_s is None:
+                self._first_s = drawn_s
+            if piece is None:
+                if not endless:
+                    return "stop"
+                piece = b""
+            self._last_s = drawn_s
+            n_tokens += 1
+            self._n_tokens = n_tokens
+            answer, reasoning = feed(piece)
+            emit(TokenEvent(number, answer, reasoning, n_tokens, monotonic()))
+            if text.stopped:
+                return "stop"
+            if n_tokens == limit:
+                return "length"
+            if stop.raised:
+                return "cancelled"
+            if not append(token):
+                return "context_full"
+
+    def _stats(self, reason: str) -> GenerationStats:
+        elapsed_s = time.perf_counter() - self._started_s
+        first_s, last_s = self._first_s, self._last_s
+        ttft_s = None if first_s is None else first_s - self._started_s
+        evaluated = self._prompt_tokens - self._cached_tokens
+        decode_s = (last_s - first_s) if first_s is not None and last_s is not None else 0.0
+        return GenerationStats(
+            finish_reason=reason,
+            prompt_tokens=self._prompt_tokens,
+            cached_tokens=self._cached_tokens,
+            completion_tokens=self._n_tokens,
+            prompt_tok_s=evaluated / ttft_s if ttft_s else None,
+            tok_s=(self._n_tokens - 1) / decode_s if self._n_tokens > 1 and decode_s else None,
+            ttft_s=ttft_s,
+            elapsed_s=elapsed_s,
+            context_used=len(self._context.tokens),
+        )
+
+
+class _ReplyText:
+    """From token bytes to (answer, reasoning): characters whole, thinking apart, stops cut."""
+
+    def __init__(self, splitter: ReasoningSplitter, stops: tuple[str, ...]) -> None:
+        self._joiner = Utf8Joiner()
+        self._splitter = splitter
+        self._stops = StopStrings(stops)
+        self.stopped = False
+
+    def feed(self, piece: bytes) -> tuple[str, str]:
+        """What ``piece`` adds."""
+        answer, reasoning = self._splitter.feed(self._joiner.feed(piece))
+        answer = self._stops.feed(answer)
+        self.stopped = self._stops.hit
+        return answer, reasoning
+
+    def flush(self) -> tuple[str, str]:
+        """What was held back; nothing behind a stop string."""
+        if self.stopped:
+            return "", ""
+        answer, reasoning = self._splitter.flush()
+        answer = self._stops.feed(answer)
+        return answer if self._stops.hit else answer + self._stops.flush(), reasoning
