@@ -36,6 +36,8 @@ class GpuReading:
     driver: str | None = None
     throttle_reasons: tuple[str, ...] = ()
     holders: tuple[GpuHolder, ...] = ()
+    #: What this process holds of it, where the driver tells; else see own_share.py.
+    own_bytes: int | None = None
 
 
 @dataclass(frozen=True)

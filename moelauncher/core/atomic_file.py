@@ -1,0 +1,63 @@
+"""Replace a small file whole, or not at all.
+
+In: a path and its new text. A reader sees the old file or the new one, never a half.
+Any thread; one writer a file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.translate import tr
+
+#: Windows refuses to replace a file while a virus scanner or an indexer looks at it.
+_TRIES = 10
+_PAUSE_S = 0.05
+
+
+def write_text_atomically(
+    path: Path, text: str, *, pause: Callable[[float], None] = time.sleep
+) -> None:
+    """Write ``text`` to ``path`` as UTF-8, making its folder. Raises LauncherError."""
+    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with half.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(half, path, pause)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise LauncherError(
+            tr("Cannot write {path}: {reason}.").format(
+                path=path, reason=error.strerror or str(error)
+            ),
+            tr("Check that the folder is yours and the disk is not full."),
+        ) from error
+
+
+def move_aside(path: Path) -> Path:
+    """Rename a file that cannot be read, keeping it; returns its new path. Raises OSError."""
+    number = 1
+    while True:
+        aside = path.with_name(f"{path.name}.broken-{number}")
+        if not aside.exists():
+            path.replace(aside)
+            return aside
+        number += 1
+
+
+def _replace(half: Path, path: Path, pause: Callable[[float], None]) -> None:
+    for attempt in range(_TRIES):
+        try:
+            half.replace(path)
+            return
+        except PermissionError:
+            if attempt == _TRIES - 1:
+                raise
+            pause(_PAUSE_S)

@@ -1,0 +1,104 @@
+"""The log: a rotating file for later, and the newest lines in memory for the log pane.
+
+In: Python's logging, and llama.cpp's lines as :class:`NativeLog` events. Out: a file, and
+:class:`LogTail`. Any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import threading
+from collections import deque
+from pathlib import Path
+
+from moelauncher.core.engine_protocol import NativeLog
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.paths import made
+
+_NATIVE = logging.getLogger("llama.cpp")
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+_FILE_BYTES = 2 << 20
+_FILES_KEPT = 3
+
+
+class LogTail(logging.Handler):
+    """The newest lines. A pane asks ``lines_after`` by timer; nothing is pushed to it."""
+
+    def __init__(self, n_lines: int = 2000) -> None:
+        super().__init__(logging.INFO)
+        self._guard = threading.Lock()
+        self._lines: deque[str] = deque(maxlen=n_lines)
+        self._n_seen = 0
+        self.setFormatter(logging.Formatter(_FORMAT))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one line (called by logging)."""
+        try:
+            line = self.format(record)
+        except Exception:  # logging's rule: a bad record must not end the program
+            self.handleError(record)
+            return
+        with self._guard:
+            self._lines.append(line)
+            self._n_seen += 1
+
+    def lines_after(self, n_seen: int) -> tuple[list[str], int]:
+        """The lines since the ``n_seen``-th, as far as they are kept, and the new count."""
+        with self._guard:
+            fresh = min(self._n_seen - n_seen, len(self._lines))
+            return list(self._lines)[len(self._lines) - fresh :], self._n_seen
+
+
+class LogSetup:
+    """Logging of this process, while it lasts. :meth:`close` undoes it (tests, end)."""
+
+    def __init__(self, log_file: Path, *, n_lines: int = 2000) -> None:
+        self.tail = LogTail(n_lines)
+        #: Why there is no file, as a sentence; "" where there is one.
+        self.problem = ""
+        self._handlers: list[logging.Handler] = [self.tail]
+        try:
+            made(log_file.parent)
+            file = logging.handlers.RotatingFileHandler(
+                log_file,
+                maxBytes=_FILE_BYTES,
+                backupCount=_FILES_KEPT,
+                encoding="utf-8",
+                errors="replace",
+                delay=True,
+            )
+        except (LauncherError, OSError) as error:
+            self.problem = str(error)
+        else:
+            file.setFormatter(logging.Formatter(_FORMAT))
+            file.setLevel(logging.DEBUG)
+            self._handlers.append(file)
+        root = logging.getLogger()
+        self._level = root.level
+        root.setLevel(logging.INFO)
+        for handler in self._handlers:
+            root.addHandler(handler)
+
+    def close(self) -> None:
+        """Take the handlers off and close the file."""
+        root = logging.getLogger()
+        root.setLevel(self._level)
+        for handler in self._handlers:
+            root.removeHandler(handler)
+            handler.close()
+        self._handlers.clear()
+
+
+def log_native(event: NativeLog) -> None:
+    """A line of llama.cpp into the log. Control characters are shown, never obeyed."""
+    text = event.text.rstrip("\n")
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    _NATIVE.log(_LEVELS.get(event.level, logging.INFO), "%s", text)

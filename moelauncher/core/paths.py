@@ -1,0 +1,99 @@
+"""Where the program keeps its things: the platform's folders, or all under one.
+
+In: ``--basedir`` or nothing. Out: :class:`AppPaths`. Nothing is created until asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.translate import tr
+
+_APP = "moelauncher"
+
+
+@dataclass(frozen=True)
+class AppPaths:
+    """Folders and files of this program; they may not exist yet (see :func:`made`)."""
+
+    config: Path
+    data: Path
+    cache: Path
+    logs: Path
+    #: Where a model that is dropped, fetched or built is put; listed by itself.
+    models: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """The user's settings, TOML."""
+        return self.config / "settings.toml"
+
+    @property
+    def window_file(self) -> Path:
+        """What the window remembers of itself, JSON; losing it costs nothing."""
+        return self.data / "window.json"
+
+    @property
+    def log_file(self) -> Path:
+        """The newest log."""
+        return self.logs / "moelauncher.log"
+
+    @property
+    def headers_folder(self) -> Path:
+        """The header cache; losing it costs time only."""
+        return self.cache / "headers"
+
+    @property
+    def sample_folder(self) -> Path:
+        """The sample model, built once."""
+        return self.cache / "sample"
+
+
+def app_paths(basedir: Path | None = None) -> AppPaths:
+    """The folders under ``basedir``, or where this platform puts such things."""
+    if basedir is not None:
+        base = basedir.expanduser().absolute()
+        return AppPaths(
+            base / "config", base / "data", base / "cache", base / "logs", base / "models"
+        )
+    dirs = platformdirs.PlatformDirs(_APP, appauthor=False)
+    data = Path(dirs.user_data_dir)
+    return AppPaths(
+        config=Path(dirs.user_config_dir),
+        data=data,
+        cache=Path(dirs.user_cache_dir),
+        logs=Path(dirs.user_log_dir),
+        models=data / "models",
+    )
+
+
+def made(folder: Path) -> Path:
+    """``folder``, created where it is missing. Raises LauncherError where that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LauncherError(
+            tr("The folder {folder} cannot be made: {reason}.").format(
+                folder=folder, reason=error.strerror or str(error)
+            ),
+            tr("Choose another place with --basedir."),
+        ) from error
+    if not os.access(folder, os.W_OK):
+        raise LauncherError(
+            tr("The folder {folder} cannot be written to.").format(folder=folder),
+            tr("Choose another place with --basedir."),
+        )
+    return folder
+
+
+def shortened(path: Path | str) -> str:
+    """``path`` for people, the home folder as ``~``."""
+    text, home = str(path), str(Path.home())
+    if text == home or text.startswith(home + os.sep):
+        return "~" + text[len(home) :]
+    return text
