@@ -1,0 +1,700 @@
+"""The column of messages: scrolls, selects across messages, follows a streaming reply.
+
+Only what is on the screen is laid out and painted; other heights are estimates that an idle
+timer makes exact, without moving what is being read. GUI thread only.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QContextMenuEvent,
+    QDesktopServices,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QMessageBox, QPushButton, QWidget
+
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.errors import LauncherError
+from moelauncher.gui import theme as look
+from moelauncher.gui.message_view import HotSpot, MessageView, ReplyMessage, UserMessage
+
+COLUMN_MAX_PX = 780.0
+SIDE_PX = 28.0
+TOP_PX = 20.0
+BETWEEN_PX = 20.0
+#: How long one slice of idle layout may take; the window stays smooth meanwhile.
+SLICE_S = 0.008
+COPIED_MS = 1500
+LINK_SCHEMES = ("http", "https", "mailto")
+ANNOUNCED_CHARS = 2000
+
+
+@dataclass(frozen=True, order=True)
+class TextPlace:
+    """A place in the chat's text: message, part in it, position in the part's document."""
+
+    message: int
+    part: int
+    position: int
+
+
+class ChatView(QAbstractScrollArea):
+    """All messages of a chat.
+
+    Signals:
+        following_changed(bool): whether the view keeps to the end by itself.
+    """
+
+    following_changed = Signal(bool)
+
+    def __init__(
+        self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("chatView")
+        self.setAccessibleName(self.tr("Chat"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setMouseTracking(True)
+        self.verticalScrollBar().setSingleStep(24)
+        self._clock = clock
+        self._messages: list[MessageView] = []
+        self._tops: list[float] = []
+        self._follow = True
+        self._syncing = False
+        self._hint = ""
+        self._anchor: TextPlace | None = None
+        self._head: TextPlace | None = None
+        self._selecting = False
+        self._hover: tuple[int, HotSpot] | None = None
+        self._focused: tuple[int, int] | None = None  # message, hot spot in it
+        self._copied_in: ReplyMessage | None = None
+        self._idle = QTimer(self, interval=0)
+        self._idle.timeout.connect(self._lay_out_some)
+        self._copied_timer = QTimer(self, singleShot=True, interval=COPIED_MS)
+        self._copied_timer.timeout.connect(self._forget_copied)
+        self._drag_scroll = QTimer(self, interval=40)
+        self._drag_scroll.timeout.connect(self._scroll_with_drag)
+        self._chip = QPushButton(self)
+        self._chip.setObjectName("newTextChip")
+        self._chip.setText(self.tr("↓ New text below"))
+        self._chip.setProperty("kind", "chip")
+        self._chip.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._chip.clicked.connect(self.scroll_to_end)
+        self._chip.hide()
+        self.verticalScrollBar().valueChanged.connect(self._scrolled)
+        look.theme().changed.connect(self._restyle)
+
+    # What is shown
+
+    def toPlainText(self) -> str:
+        """The whole visible chat as plain text."""
+        return "\n\n".join(message.plain_text for message in self._messages) or self._hint
+
+    @property
+    def n_messages(self) -> int:
+        """How many messages the chat has."""
+        return len(self._messages)
+
+    @property
+    def following(self) -> bool:
+        """Whether new text keeps the view at the end."""
+        return self._follow
+
+    def set_empty_hint(self, text: str) -> None:
+        """What an empty chat says."""
+        self._hint = text
+        self.viewport().update()
+
+    def clear(self) -> None:
+        """Forget all messages."""
+        self._messages = []
+        self._tops = []
+        self._anchor = self._head = self._hover = self._focused = self._copied_in = None
+        self._idle.stop()
+        self._set_follow(True)
+        self._chip.hide()
+        self._sync()
+
+    def add_user_message(self, text: str) -> None:
+        """Add a bubble, and go to the end: whoever sends wants to see the reply."""
+        self._set_follow(True)
+        self._add(UserMessage(text))
+
+    def begin_reply(self, label: str) -> None:
+        """Add an empty reply; ``label`` is shown where it differs from the reply before."""
+        before = next(
+            (m.label for m in reversed(self._messages) if isinstance(m, ReplyMessage)), label
+        )
+        self._add(ReplyMessage(label, before != label, self._clock()))
+
+    def append(self, text: str, reasoning: str) -> None:
+        """Add coalesced text to the open reply. Called by a paint timer, not per token."""
+        reply = self._open_reply()
+        if reply is None or not (text or reasoning):
+            return
+        reply.append(text, reasoning, self._clock())
+        self._last_changed()
+
+    def set_prompt_progress(
+        self, done: int, total: int, tok_s: float | None, left_s: float | None
+    ) -> None:
+        """Show how much of the prompt the model has read."""
+        reply = self._open_reply()
+        if reply is not None:
+            reply.set_progress(done, total, tok_s, left_s)
+            self._last_changed()
+
+    def finish_reply(self, stats: GenerationStats, placement_text: str) -> None:
+        """Close the open reply: Markdown, and its numbers beneath."""
+        reply = self._open_reply()
+        if reply is not None:
+            reply.finish(stats, placement_text)
+            self._last_changed()
+            self._announce(reply.source_text)
+
+    def fail_reply(self, error: LauncherError) -> None:
+        """Close the open reply (or a new one) with an error."""
+        if self._open_reply() is None:
+            self.begin_reply("")
+        reply = self._open_reply()
+        if reply is not None:
+            reply.fail(error)
+            self._last_changed()
+            self._announce(error.sentence)
+
+    def scroll_to_end(self) -> None:
+        """Show the newest text and follow it from now on."""
+        self._set_follow(True)
+        self._sync()
+
+    # Selection and copy
+
+    def selected_text(self) -> str:
+        """The selected text, parts and messages on lines of their own."""
+        pieces: list[str] = []
+        for number, message in enumerate(self._messages):
+            texts: list[str] = []
+            for index, part in enumerate(message.parts):
+                span = self._selected(number, index)
+                if span is not None and part.selectable and span[0] < span[1]:
+                    cursor = QTextCursor(part.document)
+                    cursor.setPosition(span[0])
+                    cursor.setPosition(span[1], QTextCursor.MoveMode.KeepAnchor)
+                    texts.append(cursor.selection().toPlainText())
+            if texts:
+                pieces.append("\n".join(texts))
+        return "\n\n".join(pieces)
+
+    def copy(self) -> None:
+        """Put the selected text on the clipboard, if there is any."""
+        text = self.selected_text()
+        if text:
+            QGuiApplication.clipboard().setText(text)
+
+    def select_all(self) -> None:
+        """Select every message."""
+        if not self._messages:
+            return
+        for message in self._messages:
+            message.lay_out(self._column()[1])
+        self._sync()
+        last = self._messages[-1]
+        part = max((i for i, p in enumerate(last.parts) if p.selectable), default=0)
+        end = last.parts[part].document.characterCount() - 1 if last.parts else 0
+        self._anchor = TextPlace(0, 0, 0)
+        self._head = TextPlace(len(self._messages) - 1, part, end)
+        self.viewport().update()
+
+    # Layout
+
+    def _add(self, message: MessageView) -> None:
+        self._messages.append(message)
+        message.estimate(self._column()[1])
+        self._tops.append(0.0)
+        self._place_from(len(self._messages) - 1)
+        self._sync()
+        if not self._follow:
+            self._chip.show()
+
+    def _open_reply(self) -> ReplyMessage | None:
+        last = self._messages[-1] if self._messages else None
+        return last if isinstance(last, ReplyMessage) and last.streaming else None
+
+    def _column(self) -> tuple[float, float]:
+        """Left edge and width of the column of messages."""
+        # Of the whole view, so that a scroll bar that comes or goes moves nothing.
+        room = self.width() - 2 * SIDE_PX
+        width = max(160.0, min(COLUMN_MAX_PX, room))
+        return max(SIDE_PX, (self.width() - width) / 2), width
+
+    def _place_from(self, index: int) -> None:
+        for number in range(index, len(self._messages)):
+            if number == 0:
+                self._tops[0] = TOP_PX
+            else:
+                before = number - 1
+                self._tops[number] = self._tops[before] + self._messages[before].height + BETWEEN_PX
+
+    def _total(self) -> float:
+        if not self._messages:
+            return 0.0
+        return self._tops[-1] + self._messages[-1].height + TOP_PX
+
+    def _index_at(self, y: float) -> int:
+        """The message at or above ``y`` (in the chat's coordinates)."""
+        return max(0, bisect_right(self._tops, y) - 1)
+
+    def _sync(self) -> None:
+        """Lay out what is on the screen, keep its place, and set the scroll bar."""
+        if not self._messages:
+            self._set_range(0.0, 0)
+            self.viewport().update()
+            return
+        view = self.viewport().height()
+        if self._follow:
+            self._lay_out_range_up(len(self._messages) - 1, view + TOP_PX)
+            self._set_range(self._total(), None)
+        else:
+            value = self.verticalScrollBar().value()
+            first = self._index_at(value)
+            inside = value - self._tops[first]
+            self._lay_out_range_down(first, view + max(0.0, inside))
+            self._set_range(self._total(), round(self._tops[first] + inside))
+        self._place_chip()
+        if not all(m.is_laid_out(self._column()[1]) for m in self._messages):
+            self._idle.start()
+        self.viewport().update()
+
+    def _lay_out_range_up(self, last: int, room: float) -> None:
+        width = self._column()[1]
+        lowest = last
+        for number in range(last, -1, -1):
+            self._messages[number].lay_out(width)
+            lowest = number
+            room -= self._messages[number].height + BETWEEN_PX
+            if room <= 0:
+                break
+        self._place_from(lowest)
+
+    def _lay_out_range_down(self, first: int, room: float) -> None:
+        width = self._column()[1]
+        for number in range(first, len(self._messages)):
+            self._messages[number].lay_out(width)
+            room -= self._messages[number].height + BETWEEN_PX
+            if room <= 0:
+                break
+        self._place_from(first)
+
+    def _set_range(self, total: float, value: int | None) -> None:
+        bar = self.verticalScrollBar()
+        page = self.viewport().height()
+        self._syncing = True
+        bar.setPageStep(page)
+        bar.setRange(0, max(0, round(total) - page))
+        bar.setValue(bar.maximum() if value is None else value)
+        self._syncing = False
+
+    def _lay_out_some(self) -> None:
+        """Make estimated heights exact, nearest the end first, a slice at a time."""
+        width = self._column()[1]
+        until = time.monotonic() + SLICE_S
+        bar = self.verticalScrollBar()
+        anchor = self._index_at(bar.value())
+        inside = bar.value() - (self._tops[anchor] if self._tops else 0.0)
+        lowest = len(self._messages)
+        done = True
+        for number in range(len(self._messages) - 1, -1, -1):
+            if self._messages[number].is_laid_out(width):
+                continue
+            if time.monotonic() > until:
+                done = False
+                break
+            self._messages[number].lay_out(width)
+            lowest = number
+        if done:
+            self._idle.stop()
+        if lowest < len(self._messages):
+            self._place_from(lowest)
+            value = None if self._follow else round(self._tops[anchor] + inside)
+            self._set_range(self._total(), value)
+            self.viewport().update()
+
+    def _last_changed(self) -> None:
+        """The last message grew: only it is laid out and painted again."""
+        last = self._messages[-1]
+        if not last.is_laid_out(self._column()[1]):
+            last.lay_out(self._column()[1])
+        top = self._tops[-1]
+        bar = self.verticalScrollBar()
+        self._set_range(self._total(), None if self._follow else bar.value())
+        if not self._follow:
+            self._chip.show()
+            self._place_chip()
+        first = max(0, int(top - bar.value()) - 2)
+        if first < self.viewport().height():
+            self.viewport().update(0, first, self.viewport().width(), self.viewport().height())
+
+    def _changed(self, index: int) -> None:
+        """Message ``index`` has another height; what is above it stays where it is."""
+        self._messages[index].lay_out(self._column()[1])
+        self._place_from(index)
+        value = self.verticalScrollBar().value()
+        self._set_range(self._total(), value)
+        self._set_follow(value >= self.verticalScrollBar().maximum())
+        self._sync()
+
+    def _scrolled(self) -> None:
+        if self._syncing:
+            return
+        bar = self.verticalScrollBar()
+        self._set_follow(bar.value() >= bar.maximum() - 2)
+        self._hover = None
+        self._sync()
+
+    def _set_follow(self, follow: bool) -> None:
+        if follow:
+            self._chip.hide()
+        if follow != self._follow:
+            self._follow = follow
+            self.following_changed.emit(follow)
+
+    def _place_chip(self) -> None:
+        size = self._chip.sizeHint()
+        x = (self.viewport().width() - size.width()) // 2
+        y = self.viewport().height() - size.height() - look.GRID
+        self._chip.setGeometry(x, y, size.width(), size.height())
+        self._chip.raise_()
+
+    def _restyle(self) -> None:
+        for message in self._messages:
+            message.invalidate()
+        self._sync()
+
+    def _announce(self, text: str) -> None:
+        self.setAccessibleDescription(text[:ANNOUNCED_CHARS])
+        if QAccessible.isActive():
+            event = QAccessibleAnnouncementEvent(self, text[:ANNOUNCED_CHARS])
+            QAccessible.updateAccessibility(event)
+
+    # Mouse and keyboard
+
+    def _message_at(self, point: QPointF) -> tuple[int, QPointF] | None:
+        """The message nearest to a viewport point, and the point in its coordinates."""
+        if not self._messages:
+            return None
+        y = point.y() + self.verticalScrollBar().value()
+        index = self._index_at(y)
+        return index, QPointF(point.x() - self._column()[0], y - self._tops[index])
+
+    def _spot_at(self, point: QPointF) -> tuple[int, HotSpot] | None:
+        at = self._message_at(point)
+        if at is None:
+            return None
+        for spot in self._messages[at[0]].hot_spots:
+            if spot.rect.contains(at[1]):
+                return at[0], spot
+        return None
+
+    def _place_at(self, point: QPointF) -> TextPlace | None:
+        at = self._message_at(point)
+        if at is None:
+            return None
+        self._messages[at[0]].lay_out(self._column()[1])
+        part = self._messages[at[0]].part_at(at[1])
+        return None if part is None else TextPlace(at[0], *part)
+
+    def _selected(self, message: int, part: int) -> tuple[int, int] | None:
+        if self._anchor is None or self._head is None or self._anchor == self._head:
+            return None
+        low, high = sorted((self._anchor, self._head))
+        here = (message, part)
+        if here < (low.message, low.part) or here > (high.message, high.part):
+            return None
+        view = self._messages[message].parts[part]
+        if not view.selectable:
+            return None
+        end = view.document.characterCount() - 1
+        start = low.position if here == (low.message, low.part) else 0
+        stop = high.position if here == (high.message, high.part) else end
+        return min(start, end), min(stop, end)
+
+    def _activate(self, index: int, spot: HotSpot) -> None:
+        message = self._messages[index]
+        if spot.kind == "copy" and isinstance(message, ReplyMessage):
+            QGuiApplication.clipboard().setText(spot.payload)
+            self._forget_copied()
+            message.set_copied(spot)
+            self._copied_in = message
+            self._copied_timer.start()
+            self.viewport().update()
+        elif isinstance(message, (ReplyMessage, UserMessage)):
+            # Parts are renumbered by a fold, so a selection would move by itself.
+            self._anchor = self._head = None
+            message.toggle(spot.kind)
+            self._changed(index)
+
+    def _forget_copied(self) -> None:
+        if self._copied_in is not None:
+            self._copied_in.set_copied(None)
+            self._copied_in = None
+            self.viewport().update()
+
+    def open_link(self, address: str) -> None:
+        """Ask, then open ``address`` in the user's browser or mail program."""
+        url = QUrl(address)
+        box = QMessageBox(self)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setWindowTitle(self.tr("Open link"))
+        if url.scheme().lower() not in LINK_SCHEMES:
+            box.setIcon(QMessageBox.Icon.Information)
+            box.setText(self.tr("This link is not opened: only web and mail addresses are."))
+            box.setInformativeText(address[:500])
+            box.setStandardButtons(QMessageBox.StandardButton.Ok)
+        else:
+            box.setIcon(QMessageBox.Icon.Question)
+            box.setText(self.tr("Open this address? A model wrote it; check that you trust it."))
+            shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+            box.setInformativeText(shown[:500])
+            yes = box.addButton(self.tr("Open"), QMessageBox.ButtonRole.AcceptRole)
+            box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+            yes.clicked.connect(lambda: QDesktopServices.openUrl(url))
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
+
+    def _scroll_with_drag(self) -> None:
+        point = self.viewport().mapFromGlobal(self.cursor().pos())
+        over = min(0, point.y()) + max(0, point.y() - self.viewport().height())
+        if not self._selecting or not over:
+            self._drag_scroll.stop()
+            return
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.value() + max(-60, min(60, over)))
+        self._extend_selection(QPointF(point))
+
+    def _extend_selection(self, point: QPointF) -> None:
+        place = self._place_at(point)
+        if place is not None and place != self._head:
+            self._head = place
+            self.viewport().update()
+
+    def _spots_in_order(self) -> list[tuple[int, int]]:
+        return [
+            (number, index)
+            for number, message in enumerate(self._messages)
+            for index in range(len(message.hot_spots))
+        ]
+
+    def _focus_spot(self, step: int) -> bool:
+        order = self._spots_in_order()
+        if not order:
+            return False
+        if self._focused in order:
+            wanted = order.index(self._focused) + step
+        else:
+            wanted = 0 if step > 0 else len(order) - 1
+        if not 0 <= wanted < len(order):
+            self._focused = None
+            self.viewport().update()
+            return False
+        self._focused = order[wanted]
+        number, index = self._focused
+        rect = self._messages[number].hot_spots[index].rect
+        top = self._tops[number] + rect.top()
+        bar = self.verticalScrollBar()
+        if not bar.value() <= top <= bar.value() + self.viewport().height() - rect.height():
+            bar.setValue(round(top) - self.viewport().height() // 3)
+        self.viewport().update()
+        return True
+
+    def _context_actions(self, point: QPointF, menu: QMenu) -> None:
+        copy = menu.addAction(self.tr("Copy selected text"), self.copy)
+        copy.setEnabled(bool(self.selected_text()))
+        at = self._message_at(point)
+        if at is not None:
+            source = self._messages[at[0]].source_text
+            whole = menu.addAction(
+                self.tr("Copy message"), lambda: QGuiApplication.clipboard().setText(source)
+            )
+            whole.setEnabled(bool(source))
+            link = self._messages[at[0]].link_at(at[1])
+            if link:
+                menu.addAction(
+                    self.tr("Copy link address"),
+                    lambda: QGuiApplication.clipboard().setText(link),
+                )
+        menu.addSeparator()
+        menu.addAction(self.tr("Select all"), self.select_all)
+
+    # Qt's own
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = look.theme().colors
+        painter = QPainter(self.viewport())
+        painter.fillRect(event.rect(), colors.window)
+        if not self._messages:
+            self._paint_hint(painter, colors)
+            return
+        value = self.verticalScrollBar().value()
+        left, width = self._column()
+        clip = QRectF(event.rect()).translated(0, value)
+        for number in range(self._index_at(clip.top()), len(self._messages)):
+            message, top = self._messages[number], self._tops[number]
+            if top > clip.bottom():
+                break
+            if not message.is_laid_out(width):
+                continue
+            painter.save()
+            painter.translate(left, top - value)
+            hover = self._hover[1] if self._hover and self._hover[0] == number else None
+            local = clip.translated(-left, -top)
+            message.paint(painter, local, partial(self._selected, number), hover)
+            if self._focused is not None and self._focused[0] == number and self.hasFocus():
+                self._paint_focus(painter, message, self._focused[1], colors)
+            painter.restore()
+
+    def _paint_focus(
+        self, painter: QPainter, message: MessageView, index: int, colors: look.Palette
+    ) -> None:
+        if index >= len(message.hot_spots):
+            return
+        painter.setPen(QPen(colors.accent, look.FOCUS_RING))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        rect = message.hot_spots[index].rect.adjusted(-3, 1, 1, -1)
+        painter.drawRoundedRect(rect, look.HALF, look.HALF)
+
+    def _paint_hint(self, painter: QPainter, colors: look.Palette) -> None:
+        painter.setFont(look.font("body"))
+        painter.setPen(colors.muted)
+        room = self.viewport().rect().adjusted(40, 0, -40, 0)
+        wide = min(room.width(), 440)
+        room.setLeft(room.center().x() - wide // 2)
+        room.setWidth(wide)
+        flags = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
+        painter.drawText(room, flags, self._hint)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if event.size().width() != event.oldSize().width():
+            for message in self._messages:
+                message.estimate(self._column()[1])
+            self._place_from(0)
+        self._sync()
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave and self._hover is not None:
+            self._hover = None
+            self.viewport().update()
+        return super().viewportEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        self._focused = None
+        if self._spot_at(event.position()) is not None:
+            return
+        place = self._place_at(event.position())
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and self._anchor is not None:
+            self._head = place or self._head
+        else:
+            self._anchor = self._head = place
+        self._selecting = place is not None
+        self.viewport().update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._selecting and event.buttons() & Qt.MouseButton.LeftButton:
+            self._extend_selection(event.position())
+            if not self.viewport().rect().contains(event.position().toPoint()):
+                self._drag_scroll.start()
+            return
+        spot = self._spot_at(event.position())
+        if spot != self._hover:
+            self._hover = spot
+            self.viewport().update()
+        self.viewport().setCursor(self._cursor_at(event.position(), spot is not None))
+
+    def _cursor_at(self, point: QPointF, on_spot: bool) -> Qt.CursorShape:
+        at = self._message_at(point)
+        if on_spot or (at is not None and self._messages[at[0]].link_at(at[1])):
+            return Qt.CursorShape.PointingHandCursor
+        if at is not None and self._messages[at[0]].text_at(at[1]):
+            return Qt.CursorShape.IBeamCursor
+        return Qt.CursorShape.ArrowCursor
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        was_selecting, self._selecting = self._selecting, False
+        self._drag_scroll.stop()
+        spot = self._spot_at(event.position())
+        if spot is not None and not was_selecting:
+            self._activate(*spot)
+            return
+        at = self._message_at(event.position())
+        if at is not None and self._anchor == self._head:
+            link = self._messages[at[0]].link_at(at[1])
+            if link:
+                self.open_link(link)
+        clipboard = QGuiApplication.clipboard()
+        if clipboard.supportsSelection() and self._anchor != self._head:
+            clipboard.setText(self.selected_text(), clipboard.Mode.Selection)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        place = self._place_at(event.position())
+        if place is None or self._spot_at(event.position()) is not None:
+            return
+        cursor = QTextCursor(self._messages[place.message].parts[place.part].document)
+        cursor.setPosition(place.position)
+        cursor.select(QTextCursor.SelectionType.WordUnderCursor)
+        self._anchor = TextPlace(place.message, place.part, cursor.selectionStart())
+        self._head = TextPlace(place.message, place.part, cursor.selectionEnd())
+        self.viewport().update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._context_actions(QPointF(self.viewport().mapFromGlobal(event.globalPos())), menu)
+        menu.popup(event.globalPos())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        bar = self.verticalScrollBar()
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.select_all()
+        elif event.key() == Qt.Key.Key_Home:
+            bar.setValue(0)
+        elif event.key() == Qt.Key.Key_End:
+            self.scroll_to_end()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and (
+            self._focused in self._spots_in_order()
+        ):
+            number, index = self._focused or (0, 0)
+            self._activate(number, self._messages[number].hot_spots[index])
+        elif event.key() == Qt.Key.Key_Escape and self._anchor != self._head:
+            self._anchor = self._head = None
+            self.viewport().update()
+        else:
+            super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if self.hasFocus() and self._focus_spot(1 if forward else -1):
+            return True
+        return super().focusNextPrevChild(forward)

@@ -1,0 +1,257 @@
+"""Where the user writes: a growing text field, Send or Stop, and the context in use.
+
+Enter sends, Shift+Enter starts a line, Up in an empty field brings the last message back.
+An Enter that ends an input-method composition never sends. GUI thread only.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QInputMethodEvent,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from moelauncher.gui import theme as look
+from moelauncher.gui.reply_footer import token_count_text
+
+LINES_MAX = 8
+#: Within this time after a composition ended, Enter still belongs to it.
+COMPOSITION_END_MS = 50
+NEARLY_FULL = 0.85
+
+
+class MessageField(QPlainTextEdit):
+    """The text field.
+
+    Signals:
+        submitted(): Enter was pressed.
+        recall_requested(): Up was pressed in the empty field.
+    """
+
+    submitted = Signal()
+    recall_requested = Signal()
+    focus_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
+        self.setTabChangesFocus(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(0)
+        self._composing = False
+        self._composition_ended = QTimer(self, singleShot=True, interval=COMPOSITION_END_MS)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
+
+    @property
+    def shown_lines(self) -> int:
+        """How many lines the field is tall."""
+        return max(1, min(LINES_MAX, round(self.document().size().height())))
+
+    def _fit(self) -> None:
+        # A plain text document measures its height in lines.
+        lines = round(self.document().size().height())
+        line_px = QFontMetricsF(self.font()).lineSpacing()
+        self.setFixedHeight(round(self.shown_lines * line_px) + 4)
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if lines > LINES_MAX else policy.ScrollBarAlwaysOff
+        )
+
+    # Qt's own
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        was_composing = self._composing
+        self._composing = bool(event.preeditString())
+        if was_composing and not self._composing:
+            self._composition_ended.start()
+        super().inputMethodEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if enter and (self._composing or self._composition_ended.isActive()):
+            self._composition_ended.stop()
+            event.accept()
+        elif enter and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            # Qt's own Shift+Enter makes a line separator, which is not a line break in text.
+            self.textCursor().insertText("\n")
+            self.ensureCursorVisible()
+        elif enter and plain:
+            self.submitted.emit()
+        elif event.key() == Qt.Key.Key_Up and plain and not self.toPlainText():
+            self.recall_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focus_changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
+class Composer(QWidget):
+    """The card at the bottom of the chat.
+
+    Signals:
+        send_requested(str): send this text; the field is cleared by then.
+        stop_requested(): end the running reply.
+        new_chat_requested(): start over.
+    """
+
+    send_requested = Signal(str)
+    stop_requested = Signal()
+    new_chat_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._send_enabled = False
+        self._last_sent = ""
+        self.field = MessageField(self)
+        self.field.setObjectName("chatInput")
+        self.field.setAccessibleName(self.tr("Message"))
+        self.field.setPlaceholderText(self.tr("Message"))
+        self.field.submitted.connect(self._submit)
+        self.field.recall_requested.connect(self._recall)
+        self.field.textChanged.connect(self._refresh)
+        self.field.focus_changed.connect(self.update)
+
+        self.new_chat = QPushButton(self.tr("New chat"), self)
+        self.new_chat.setObjectName("newChatButton")
+        self.new_chat.setProperty("kind", "chip")
+        self.new_chat.setToolTip(self.tr("Start over; the model stays loaded."))
+        self.new_chat.clicked.connect(self.new_chat_requested)
+        self.context = QLabel(self)
+        self.context.setObjectName("contextUse")
+        self.context.setFont(look.font("small", figures=True))
+        look.set_tone(self.context, "muted")
+
+        self.send = QPushButton(self.tr("Send"), self)
+        self.send.setObjectName("sendButton")
+        self.send.setProperty("kind", "primary")
+        self.send.setToolTip(self.tr("Send (Enter). Shift+Enter starts a new line."))
+        self.send.clicked.connect(self._submit)
+        self.stop = QPushButton(self.tr("Stop"), self)
+        self.stop.setObjectName("stopButton")
+        self.stop.setToolTip(self.tr("End this reply; what is there stays."))
+        self.stop.clicked.connect(self.stop_requested)
+        for button in (self.send, self.stop):
+            button.setAccessibleName(button.text())
+
+        place = QWidget(self)
+        self._place = QStackedLayout(place)
+        self._place.addWidget(self.send)
+        self._place.addWidget(self.stop)
+        wide = max(self.send.sizeHint().width(), self.stop.sizeHint().width(), 72)
+        place.setFixedSize(QSize(wide, look.CONTROL_HEIGHT))
+
+        row = QHBoxLayout()
+        row.setSpacing(look.GRID)
+        row.addWidget(self.new_chat)
+        row.addStretch(1)
+        row.addWidget(self.context)
+        row.addWidget(place)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 10)
+        column.setSpacing(look.GRID)
+        column.addWidget(self.field)
+        column.addLayout(row)
+        self.setFocusProxy(self.field)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        look.theme().changed.connect(self.update)
+        self._refresh()
+
+    def set_model_name(self, name: str) -> None:
+        """Name the model in the empty field; "" for none."""
+        self.field.setPlaceholderText(
+            self.tr("Message {model}").format(model=name) if name else self.tr("Message")
+        )
+
+    def set_enabled_actions(self, send: bool, stop: bool) -> None:
+        """Which of Send and Stop work now; Stop takes Send's place while it does."""
+        had_focus = self.stop.hasFocus() or self.send.hasFocus()
+        self._send_enabled = send
+        self.stop.setEnabled(stop)
+        self._place.setCurrentWidget(self.stop if stop else self.send)
+        if had_focus:
+            (self.stop if stop else self.field).setFocus()
+        self._refresh()
+
+    def set_context(self, used: int | None, total: int | None) -> None:
+        """Tokens of the context in use; unknown shows nothing."""
+        if used is None:
+            self.context.setText("")
+            self.context.setToolTip("")
+            return
+        shown = token_count_text(used)
+        if total is None:
+            self.context.setText(self.tr("{used} tokens").format(used=shown))
+            return
+        text = self.tr("{used} of {total}").format(used=shown, total=token_count_text(total))
+        full = total > 0 and used >= total * NEARLY_FULL
+        if full:
+            text = self.tr("nearly full: {use}").format(use=text)
+        self.context.setText(text)
+        look.set_tone(self.context, "warn" if full else "muted")
+        self.context.setToolTip(
+            self.tr("{used} of {total} tokens of the context are in use.").format(
+                used=f"{used:,}", total=f"{total:,}"
+            )
+        )
+
+    def _submit(self) -> None:
+        text = self.field.toPlainText().strip()
+        if not text or not self._send_enabled:
+            return
+        self._last_sent = text
+        self.field.clear()
+        self.send_requested.emit(text)
+
+    def _recall(self) -> None:
+        if self._last_sent:
+            self.field.setPlainText(self._last_sent)
+            cursor = self.field.textCursor()
+            cursor.movePosition(cursor.MoveOperation.End)
+            self.field.setTextCursor(cursor)
+
+    def _refresh(self) -> None:
+        self.send.setEnabled(self._send_enabled and bool(self.field.toPlainText().strip()))
+
+    # Qt's own
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colors = look.theme().colors
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        focused = self.field.hasFocus()
+        painter.setPen(QPen(colors.accent if focused else colors.border, look.BORDER))
+        painter.setBrush(colors.surface)
+        box = self.rect().toRectF().adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(box, look.RADIUS + 2, look.RADIUS + 2)

@@ -1,0 +1,97 @@
+"""The small lines around a reply: its numbers, its thinking time, the prompt's progress.
+
+In: the engine's numbers. Out: text. Unknown numbers are left out, never shown as 0.
+"""
+
+from __future__ import annotations
+
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.translate import tr
+
+
+def footer_runs(stats: GenerationStats, placement_text: str) -> list[tuple[str, bool]]:
+    """The line under a finished reply, as (text, strong) runs."""
+    runs: list[tuple[str, bool]] = []
+    rest: list[str] = []
+    if stats.tok_s is not None:
+        figure = f"{stats.tok_s:,.1f}"
+        before, _, after = tr("{rate} tok/s").format(rate=figure).partition(figure)
+        runs = [run for run in ((before, False), (figure, True), (after, False)) if run[0]]
+    rest.append(_counted(stats.completion_tokens, tr("1 token"), tr("{n} tokens")))
+    rest.append(_prompt(stats))
+    rest.append(placement_text)
+    rest.append(_ending(stats.finish_reason))
+    tail = " · ".join(text for text in rest if text)
+    if tail:
+        runs.append((" · " + tail if runs else tail, False))
+    return runs
+
+
+def thought_text(thought_s: float | None, thinking: bool) -> str:
+    """What the fold of the thinking block says."""
+    if thought_s is None:
+        return tr("thinking") if thinking else tr("thought")
+    text = tr("thinking for {time}") if thinking else tr("thought for {time}")
+    return text.format(time=duration_text(thought_s))
+
+
+def prompt_progress_text(progress: tuple[int, int, float | None, float | None] | None) -> str:
+    """What is shown before the first token. ``progress``: done, total, tok/s, seconds left."""
+    if progress is None:
+        return tr("Waiting for the first token")
+    done, total, tok_s, left_s = progress
+    if total <= 0 or done >= total:
+        return tr("Prompt read, waiting for the first token")
+    parts = [
+        tr("Reading the prompt: {done} of {total} tokens").format(
+            done=f"{done:,}", total=f"{total:,}"
+        )
+    ]
+    if tok_s is not None:
+        parts.append(tr("{rate} tok/s").format(rate=f"{tok_s:,.0f}"))
+    if left_s is not None:
+        parts.append(tr("{time} left").format(time=duration_text(left_s)))
+    return " · ".join(parts)
+
+
+def duration_text(seconds: float) -> str:
+    """A span of time: "4.2 s", "38 s", "2 min 5 s"."""
+    if seconds < 10:
+        return tr("{n} s").format(n=f"{seconds:.1f}")
+    if seconds < 60:
+        return tr("{n} s").format(n=f"{seconds:.0f}")
+    minutes, rest = divmod(round(seconds), 60)
+    return tr("{m} min {s} s").format(m=minutes, s=rest)
+
+
+def token_count_text(n_tokens: int) -> str:
+    """A number of tokens, short: "812", "1.2k", "32k" (1k is 1024 for whole powers)."""
+    if n_tokens < 1000:
+        return str(n_tokens)
+    if n_tokens % 1024 == 0:
+        return f"{n_tokens // 1024:,}k"
+    thousands = n_tokens / 1000
+    return f"{thousands:.1f}k" if thousands < 10 else f"{thousands:,.0f}k"
+
+
+def _prompt(stats: GenerationStats) -> str:
+    text = tr("prompt {n}").format(n=f"{stats.prompt_tokens:,}")
+    if stats.cached_tokens:
+        text = tr("prompt {n}, {cached} of it cached").format(
+            n=f"{stats.prompt_tokens:,}", cached=f"{stats.cached_tokens:,}"
+        )
+    if stats.prompt_tok_s is not None:
+        text = tr("{prompt} at {rate} tok/s").format(prompt=text, rate=f"{stats.prompt_tok_s:,.0f}")
+    return text
+
+
+def _ending(reason: str) -> str:
+    return {
+        "length": tr("ended at the token limit"),
+        "context_full": tr("ended because the context is full"),
+        "cancelled": tr("stopped"),
+    }.get(reason, "")
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return one if n == 1 else many.format(n=f"{n:,}")
