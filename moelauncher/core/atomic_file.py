@@ -6,6 +6,7 @@ Any thread; one writer a file.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -32,7 +33,8 @@ def write_text_atomically(
             os.fsync(file.fileno())
         _replace(half, path, pause)
     except OSError as error:
-        half.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first reason is the one to tell
+            half.unlink()
         raise LauncherError(
             tr("Cannot write {path}: {reason}.").format(
                 path=path, reason=error.strerror or str(error)
