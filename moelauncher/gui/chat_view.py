@@ -9,15 +9,13 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QContextMenuEvent,
-    QDesktopServices,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
@@ -28,12 +26,16 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QPushButton, QWidget
 
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme as look
-from moelauncher.gui.message_view import HotSpot, MessageView, ReplyMessage, UserMessage
+from moelauncher.gui.chat_selection import ChatSelection, TextPlace
+from moelauncher.gui.link_question import ask_and_open
+from moelauncher.gui.message_view import HotSpot, MessageView
+from moelauncher.gui.reply_message import ReplyMessage
+from moelauncher.gui.user_message import UserMessage
 
 COLUMN_MAX_PX = 780.0
 SIDE_PX = 28.0
@@ -42,17 +44,7 @@ BETWEEN_PX = 20.0
 #: How long one slice of idle layout may take; the window stays smooth meanwhile.
 SLICE_S = 0.008
 COPIED_MS = 1500
-LINK_SCHEMES = ("http", "https", "mailto")
 ANNOUNCED_CHARS = 2000
-
-
-@dataclass(frozen=True, order=True)
-class TextPlace:
-    """A place in the chat's text: message, part in it, position in the part's document."""
-
-    message: int
-    part: int
-    position: int
 
 
 class ChatView(QAbstractScrollArea):
@@ -81,8 +73,7 @@ class ChatView(QAbstractScrollArea):
         self._follow = True
         self._syncing = False
         self._hint = ""
-        self._anchor: TextPlace | None = None
-        self._head: TextPlace | None = None
+        self._selection = ChatSelection()
         self._selecting = False
         self._hover: tuple[int, HotSpot] | None = None
         self._focused: tuple[int, int] | None = None  # message, hot spot in it
@@ -128,7 +119,8 @@ class ChatView(QAbstractScrollArea):
         """Forget all messages."""
         self._messages = []
         self._tops = []
-        self._anchor = self._head = self._hover = self._focused = self._copied_in = None
+        self._selection.clear()
+        self._hover = self._focused = self._copied_in = None
         self._idle.stop()
         self._set_follow(True)
         self._chip.hide()
@@ -190,19 +182,7 @@ class ChatView(QAbstractScrollArea):
 
     def selected_text(self) -> str:
         """The selected text, parts and messages on lines of their own."""
-        pieces: list[str] = []
-        for number, message in enumerate(self._messages):
-            texts: list[str] = []
-            for index, part in enumerate(message.parts):
-                span = self._selected(number, index)
-                if span is not None and part.selectable and span[0] < span[1]:
-                    cursor = QTextCursor(part.document)
-                    cursor.setPosition(span[0])
-                    cursor.setPosition(span[1], QTextCursor.MoveMode.KeepAnchor)
-                    texts.append(cursor.selection().toPlainText())
-            if texts:
-                pieces.append("\n".join(texts))
-        return "\n\n".join(pieces)
+        return self._selection.text(self._messages)
 
     def copy(self) -> None:
         """Put the selected text on the clipboard, if there is any."""
@@ -220,8 +200,7 @@ class ChatView(QAbstractScrollArea):
         last = self._messages[-1]
         part = max((i for i, p in enumerate(last.parts) if p.selectable), default=0)
         end = last.parts[part].document.characterCount() - 1 if last.parts else 0
-        self._anchor = TextPlace(0, 0, 0)
-        self._head = TextPlace(len(self._messages) - 1, part, end)
+        self._selection.set(TextPlace(0, 0, 0), TextPlace(len(self._messages) - 1, part, end))
         self.viewport().update()
 
     # Layout
@@ -422,21 +401,6 @@ class ChatView(QAbstractScrollArea):
         part = self._messages[at[0]].part_at(at[1])
         return None if part is None else TextPlace(at[0], *part)
 
-    def _selected(self, message: int, part: int) -> tuple[int, int] | None:
-        if self._anchor is None or self._head is None or self._anchor == self._head:
-            return None
-        low, high = sorted((self._anchor, self._head))
-        here = (message, part)
-        if here < (low.message, low.part) or here > (high.message, high.part):
-            return None
-        view = self._messages[message].parts[part]
-        if not view.selectable:
-            return None
-        end = view.document.characterCount() - 1
-        start = low.position if here == (low.message, low.part) else 0
-        stop = high.position if here == (high.message, high.part) else end
-        return min(start, end), min(stop, end)
-
     def _activate(self, index: int, spot: HotSpot) -> None:
         message = self._messages[index]
         if spot.kind == "copy" and isinstance(message, ReplyMessage):
@@ -448,7 +412,7 @@ class ChatView(QAbstractScrollArea):
             self.viewport().update()
         elif isinstance(message, (ReplyMessage, UserMessage)):
             # Parts are renumbered by a fold, so a selection would move by itself.
-            self._anchor = self._head = None
+            self._selection.clear()
             message.toggle(spot.kind)
             self._changed(index)
 
@@ -457,28 +421,6 @@ class ChatView(QAbstractScrollArea):
             self._copied_in.set_copied(None)
             self._copied_in = None
             self.viewport().update()
-
-    def open_link(self, address: str) -> None:
-        """Ask, then open ``address`` in the user's browser or mail program."""
-        url = QUrl(address)
-        box = QMessageBox(self)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setWindowTitle(self.tr("Open link"))
-        if url.scheme().lower() not in LINK_SCHEMES:
-            box.setIcon(QMessageBox.Icon.Information)
-            box.setText(self.tr("This link is not opened: only web and mail addresses are."))
-            box.setInformativeText(address[:500])
-            box.setStandardButtons(QMessageBox.StandardButton.Ok)
-        else:
-            box.setIcon(QMessageBox.Icon.Question)
-            box.setText(self.tr("Open this address? A model wrote it; check that you trust it."))
-            shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
-            box.setInformativeText(shown[:500])
-            yes = box.addButton(self.tr("Open"), QMessageBox.ButtonRole.AcceptRole)
-            box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-            yes.clicked.connect(lambda: QDesktopServices.openUrl(url))
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()
 
     def _scroll_with_drag(self) -> None:
         point = self.viewport().mapFromGlobal(self.cursor().pos())
@@ -492,8 +434,8 @@ class ChatView(QAbstractScrollArea):
 
     def _extend_selection(self, point: QPointF) -> None:
         place = self._place_at(point)
-        if place is not None and place != self._head:
-            self._head = place
+        if place is not None and place != self._selection.head:
+            self._selection.head = place
             self.viewport().update()
 
     def _spots_in_order(self) -> list[tuple[int, int]]:
@@ -566,7 +508,9 @@ class ChatView(QAbstractScrollArea):
             painter.translate(left, top - value)
             hover = self._hover[1] if self._hover and self._hover[0] == number else None
             local = clip.translated(-left, -top)
-            message.paint(painter, local, partial(self._selected, number), hover)
+            message.paint(
+                painter, local, partial(self._selection.span, self._messages, number), hover
+            )
             if self._focused is not None and self._focused[0] == number and self.hasFocus():
                 self._paint_focus(painter, message, self._focused[1], colors)
             painter.restore()
@@ -611,10 +555,10 @@ class ChatView(QAbstractScrollArea):
         if self._spot_at(event.position()) is not None:
             return
         place = self._place_at(event.position())
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and self._anchor is not None:
-            self._head = place or self._head
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and self._selection.anchor:
+            self._selection.head = place or self._selection.head
         else:
-            self._anchor = self._head = place
+            self._selection.set(place, place)
         self._selecting = place is not None
         self.viewport().update()
 
@@ -648,12 +592,12 @@ class ChatView(QAbstractScrollArea):
             self._activate(*spot)
             return
         at = self._message_at(event.position())
-        if at is not None and self._anchor == self._head:
+        if at is not None and self._selection.empty:
             link = self._messages[at[0]].link_at(at[1])
             if link:
-                self.open_link(link)
+                ask_and_open(link, self)
         clipboard = QGuiApplication.clipboard()
-        if clipboard.supportsSelection() and self._anchor != self._head:
+        if clipboard.supportsSelection() and not self._selection.empty:
             clipboard.setText(self.selected_text(), clipboard.Mode.Selection)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -663,8 +607,10 @@ class ChatView(QAbstractScrollArea):
         cursor = QTextCursor(self._messages[place.message].parts[place.part].document)
         cursor.setPosition(place.position)
         cursor.select(QTextCursor.SelectionType.WordUnderCursor)
-        self._anchor = TextPlace(place.message, place.part, cursor.selectionStart())
-        self._head = TextPlace(place.message, place.part, cursor.selectionEnd())
+        self._selection.set(
+            TextPlace(place.message, place.part, cursor.selectionStart()),
+            TextPlace(place.message, place.part, cursor.selectionEnd()),
+        )
         self.viewport().update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -688,8 +634,8 @@ class ChatView(QAbstractScrollArea):
         ):
             number, index = self._focused or (0, 0)
             self._activate(number, self._messages[number].hot_spots[index])
-        elif event.key() == Qt.Key.Key_Escape and self._anchor != self._head:
-            self._anchor = self._head = None
+        elif event.key() == Qt.Key.Key_Escape and not self._selection.empty:
+            self._selection.clear()
             self.viewport().update()
         else:
             super().keyPressEvent(event)

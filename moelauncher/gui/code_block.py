@@ -212,6 +212,6 @@ def _color(kind: _TokenType, colors: look.Palette) -> QColor | None:
         (String, colors.code_string),
         (Number, colors.code_number),
     ):
-        if kind is group or kind in group:
+        if any(ancestor is group for ancestor in kind.split()):
             return color
     return None

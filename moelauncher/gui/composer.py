@@ -29,8 +29,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
-from moelauncher.gui.reply_footer import token_count_text
 
 LINES_MAX = 8
 #: Within this time after a composition ended, Enter still belongs to it.
@@ -210,11 +210,11 @@ class Composer(QWidget):
             self.context.setText("")
             self.context.setToolTip("")
             return
-        shown = token_count_text(used)
+        shown = format_tokens(used)
         if total is None:
             self.context.setText(self.tr("{used} tokens").format(used=shown))
             return
-        text = self.tr("{used} of {total}").format(used=shown, total=token_count_text(total))
+        text = self.tr("{used} of {total}").format(used=shown, total=format_tokens(total))
         full = total > 0 and used >= total * NEARLY_FULL
         if full:
             text = self.tr("nearly full: {use}").format(use=text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.translate import tr
+from moelauncher.core.units import format_duration, format_rate
 
 
 def footer_runs(stats: GenerationStats, placement_text: str) -> list[tuple[str, bool]]:
@@ -14,9 +15,8 @@ def footer_runs(stats: GenerationStats, placement_text: str) -> list[tuple[str, 
     runs: list[tuple[str, bool]] = []
     rest: list[str] = []
     if stats.tok_s is not None:
-        figure = f"{stats.tok_s:,.1f}"
-        before, _, after = tr("{rate} tok/s").format(rate=figure).partition(figure)
-        runs = [run for run in ((before, False), (figure, True), (after, False)) if run[0]]
+        figure, space, unit = format_rate(stats.tok_s).partition(" ")
+        runs = [(figure, True), (space + unit, False)]
     rest.append(_counted(stats.completion_tokens, tr("1 token"), tr("{n} tokens")))
     rest.append(_prompt(stats))
     rest.append(placement_text)
@@ -48,30 +48,17 @@ def prompt_progress_text(progress: tuple[int, int, float | None, float | None] |
         )
     ]
     if tok_s is not None:
-        parts.append(tr("{rate} tok/s").format(rate=f"{tok_s:,.0f}"))
+        parts.append(format_rate(tok_s))
     if left_s is not None:
         parts.append(tr("{time} left").format(time=duration_text(left_s)))
     return " · ".join(parts)
 
 
 def duration_text(seconds: float) -> str:
-    """A span of time: "4.2 s", "38 s", "2 min 5 s"."""
-    if seconds < 10:
-        return tr("{n} s").format(n=f"{seconds:.1f}")
-    if seconds < 60:
-        return tr("{n} s").format(n=f"{seconds:.0f}")
-    minutes, rest = divmod(round(seconds), 60)
-    return tr("{m} min {s} s").format(m=minutes, s=rest)
-
-
-def token_count_text(n_tokens: int) -> str:
-    """A number of tokens, short: "812", "1.2k", "32k" (1k is 1024 for whole powers)."""
-    if n_tokens < 1000:
-        return str(n_tokens)
-    if n_tokens % 1024 == 0:
-        return f"{n_tokens // 1024:,}k"
-    thousands = n_tokens / 1000
-    return f"{thousands:.1f}k" if thousands < 10 else f"{thousands:,.0f}k"
+    """A short span of time to the tenth, since thinking takes seconds: "4.2 s", "38 s", "3 min"."""
+    if seconds < 9.95:
+        return tr("{n} s").format(n=f"{max(seconds, 0.0):.1f}")
+    return format_duration(seconds)
 
 
 def _prompt(stats: GenerationStats) -> str:
@@ -81,7 +68,7 @@ def _prompt(stats: GenerationStats) -> str:
             n=f"{stats.prompt_tokens:,}", cached=f"{stats.cached_tokens:,}"
         )
     if stats.prompt_tok_s is not None:
-        text = tr("{prompt} at {rate} tok/s").format(prompt=text, rate=f"{stats.prompt_tok_s:,.0f}")
+        text = tr("{prompt} at {rate}").format(prompt=text, rate=format_rate(stats.prompt_tok_s))
     return text
 
 

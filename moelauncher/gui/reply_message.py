@@ -1,0 +1,417 @@
+"""A model's reply: plain text while it streams, Markdown once it is finished.
+
+Around the text: the folded thinking block, the prompt's progress, an error with its hint and
+folded details, and the numbers. GUI thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QPainter,
+    QTextCharFormat,
+    QTextCursor,
+)
+
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.translate import tr
+from moelauncher.gui import theme as look
+from moelauncher.gui.code_block import CodeBlock, card_rect, code_font, copy_rect, paint_card
+from moelauncher.gui.markdown import (
+    ReplyDocument,
+    quote_level,
+    set_reply,
+    style_plain,
+)
+from moelauncher.gui.message_view import (
+    FOLD_HEIGHT,
+    REPLY_MAX_PX,
+    SHOWN_CHARS_LIMIT,
+    HotSpot,
+    MessageView,
+    SelectionOf,
+    TextPart,
+)
+from moelauncher.gui.reply_footer import footer_runs, prompt_progress_text, thought_text
+
+#: Room that replies leave on the right, so that the user's bubbles stand out.
+REPLY_INSET_PX = 56.0
+PROGRESS_MAX_PX = 320.0
+
+
+class ReplyMessage(MessageView):
+    """A model's reply: plain text while it streams, Markdown once it is finished."""
+
+    def __init__(self, label: str, show_label: bool, now_s: float) -> None:
+        super().__init__()
+        self._label = label
+        self._show_label = show_label
+        self._text = ""
+        self._reasoning = ""
+        self._began_s = now_s
+        self._thought_began_s: float | None = None
+        self._thought_s: float | None = None
+        self._progress: tuple[int, int, float | None, float | None] | None = None
+        self._streaming = True
+        self._stats: GenerationStats | None = None
+        self._placement_text = ""
+        self._error: LauncherError | None = None
+        self._thought_open = False
+        self._details_open = False
+        self._copied: HotSpot | None = None
+        self._progress_rect = QRectF()
+        self._body: TextPart | None = None
+        self._reasoning_part: TextPart | None = None
+
+    @property
+    def streaming(self) -> bool:
+        """Whether text is still to come."""
+        return self._streaming
+
+    @property
+    def label(self) -> str:
+        """Who answers."""
+        return self._label
+
+    @property
+    def source_text(self) -> str:
+        return self._text
+
+    @property
+    def plain_text(self) -> str:
+        if not self.parts:
+            self.lay_out(self._width or REPLY_MAX_PX)
+        shown: list[str] = []
+        if self._show_label and self._label:
+            shown.append(self._label)
+        folds = {spot.kind: spot.label for spot in self.hot_spots}
+        if "thought" in folds:
+            shown.append(folds["thought"])
+        for part in self.parts:
+            if part.kind != "label":
+                shown.append(part.document.toPlainText())
+        if self._waiting_text():
+            shown.append(self._waiting_text())
+        return "\n".join(text for text in shown if text)
+
+    @property
+    def code_texts(self) -> list[str]:
+        """The text of each code block."""
+        return [spot.payload for spot in self.hot_spots if spot.kind == "copy"]
+
+    def append(self, text: str, reasoning: str, now_s: float) -> None:
+        """Add streamed text; cheap, the last paragraph alone is laid out again."""
+        self._progress = None if (text or reasoning) else self._progress
+        if reasoning:
+            if self._thought_began_s is None:
+                self._thought_began_s = now_s
+            self._reasoning += reasoning
+            if not self._text:
+                self._thought_s = now_s - self._thought_began_s
+        if text:
+            if self._thought_began_s is not None and not self._text:
+                self._thought_s = now_s - self._thought_began_s
+            # Models open with line breaks after their thinking; an empty line is no answer.
+            self._text += text if self._text else text.lstrip("\n")
+        if self._width is None:
+            return
+        if text and self._body is not None:
+            self._insert(
+                self._body, text if self._body.document.characterCount() > 1 else text.lstrip("\n")
+            )
+        if reasoning and self._reasoning_part is not None:
+            self._insert(self._reasoning_part, reasoning)
+        self._stack(self._width)
+
+    def set_progress(
+        self, done: int, total: int, tok_s: float | None, left_s: float | None
+    ) -> None:
+        """How much of the prompt has been read."""
+        self._progress = (done, total, tok_s, left_s)
+        if self._width is not None:
+            self._stack(self._width)
+
+    def finish(self, stats: GenerationStats, placement_text: str) -> None:
+        """The reply is complete (or was stopped): show it as Markdown."""
+        self._stats = stats
+        self._placement_text = placement_text
+        self._close()
+
+    def fail(self, error: LauncherError) -> None:
+        """The reply ended with an error; what came before stays."""
+        self._error = error
+        self._close()
+
+    def toggle(self, kind: str) -> None:
+        """Unfold or fold: "thought" or "details"."""
+        if kind == "thought":
+            self._thought_open = not self._thought_open
+        elif kind == "details":
+            self._details_open = not self._details_open
+        if self._width is not None:
+            self._stack(self._width)
+
+    def set_copied(self, spot: HotSpot | None) -> None:
+        """Say at ``spot`` that its code was copied; None takes it back."""
+        self._copied = spot
+        if self._width is not None:
+            self._stack(self._width)
+
+    def invalidate(self) -> None:
+        super().invalidate()
+        self._body = None
+        self._reasoning_part = None
+
+    def _close(self) -> None:
+        self._streaming = False
+        self._progress = None
+        self.invalidate()
+
+    def _insert(self, part: TextPart, text: str) -> None:
+        cursor = QTextCursor(part.document)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(text)
+
+    def _arrange(self, width: float) -> None:
+        # A message that is only stacked anew keeps its documents; a new width re-flows them.
+        self._stack(width)
+
+    def _stack(self, width: float) -> None:
+        colors = look.theme().colors
+        column = max(120.0, min(REPLY_MAX_PX, width - REPLY_INSET_PX))
+        self.parts = []
+        self.hot_spots = []
+        y = 0.0
+        if self._show_label and self._label:
+            y += self._add_runs("label", [(self._label, True)], y, column, colors.muted) + 2
+        if self._reasoning:
+            rect = QRectF(0, y, column, FOLD_HEIGHT)
+            self.hot_spots.append(HotSpot("thought", rect, self._thought_label(column)))
+            y += FOLD_HEIGHT + 2
+            if self._thought_open:
+                y += self._add_reasoning(y, column, colors) + look.GRID
+        if self._text:
+            y += self._add_body(y, column, colors)
+        self._progress_rect = QRectF()
+        waiting = self._waiting_text()
+        if waiting:
+            self._progress_rect = QRectF(0, y, min(column, PROGRESS_MAX_PX), 34)
+            y += 34
+        if self._error is not None:
+            y += self._add_error(y + (look.GRID if y else 0), column, colors)
+            y += look.GRID if self._text or self._reasoning else 0
+        if self._stats is not None:
+            runs = footer_runs(self._stats, self._placement_text)
+            y += look.GRID
+            y += self._add_runs("footer", runs, y, column, colors.muted)
+        self.height = max(y, FOLD_HEIGHT)
+
+    def _add_runs(
+        self, kind: str, runs: list[tuple[str, bool]], y: float, column: float, ink: QColor
+    ) -> float:
+        document = ReplyDocument()
+        document.setDefaultFont(look.font("small", figures=True))
+        cursor = QTextCursor(document)
+        for text, strong in runs:
+            shape = QTextCharFormat()
+            shape.setFont(look.font("small", bold=strong, figures=True))
+            shape.setForeground(look.theme().colors.text if strong else ink)
+            cursor.insertText(text, shape)
+        document.setTextWidth(column)
+        self.parts.append(TextPart(kind, document, QPointF(0, y)))
+        return document.size().height()
+
+    def _add_reasoning(self, y: float, column: float, colors: look.Palette) -> float:
+        if self._reasoning_part is None:
+            document = ReplyDocument()
+            document.setPlainText(self._reasoning.strip("\n"))
+            style_plain(document, colors.muted)
+            self._reasoning_part = TextPart("reasoning", document, QPointF())
+        part = self._reasoning_part
+        part.origin = QPointF(14, y)
+        part.document.setTextWidth(column - 14)
+        self.parts.append(part)
+        return part.document.size().height()
+
+    def _add_body(self, y: float, column: float, colors: look.Palette) -> float:
+        if self._body is None:
+            document = ReplyDocument()
+            codes: tuple[CodeBlock, ...] = ()
+            if self._streaming:
+                document.setPlainText(self._text)
+                style_plain(document, colors.text)
+            else:
+                codes = set_reply(document, self._text, colors)
+            self._body = TextPart("body", document, QPointF(), codes)
+        part = self._body
+        part.origin = QPointF(0, y)
+        if part.document.textWidth() != column:
+            part.document.setTextWidth(column)
+        self.parts.append(part)
+        for code in part.codes:
+            card = card_rect(part.document, code, column).translated(part.origin)
+            # As wide as either text, so that "Copied" does not move anything.
+            rect = copy_rect(card, max(tr("Copy"), tr("Copied"), key=len))
+            spot = HotSpot("copy", rect, tr("Copy"), code.text)
+            if self._copied is not None and self._copied.rect == rect:
+                spot = HotSpot("copy", rect, tr("Copied"), code.text)
+            self.hot_spots.append(spot)
+        height = part.document.size().height()
+        if part.codes and part.codes[-1].last == part.document.blockCount() - 1:
+            card = card_rect(part.document, part.codes[-1], column)
+            height = max(height, card.bottom() + 1)
+        return height
+
+    def _add_error(self, y: float, column: float, colors: look.Palette) -> float:
+        error = self._error
+        assert error is not None
+        top = y
+        left = 14.0
+        for kind, text, ink in (
+            ("error", error.message, colors.text),
+            ("hint", error.hint, colors.muted),
+        ):
+            if not text:
+                continue
+            document = ReplyDocument()
+            document.setPlainText(text)
+            style_plain(document, ink)
+            document.setTextWidth(column - left)
+            self.parts.append(TextPart(kind, document, QPointF(left, y)))
+            y += document.size().height() + 2
+        if error.details.strip():
+            arrow = "▾" if self._details_open else "▸"
+            rect = QRectF(left, y, column - left, FOLD_HEIGHT)
+            self.hot_spots.append(HotSpot("details", rect, f"{arrow} " + tr("details")))
+            y += FOLD_HEIGHT
+            if self._details_open:
+                document = ReplyDocument()
+                document.setDefaultFont(code_font())
+                document.setPlainText(error.details.strip()[:SHOWN_CHARS_LIMIT])
+                style_plain(document, colors.muted)
+                document.setTextWidth(column - left)
+                self.parts.append(TextPart("details", document, QPointF(left, y)))
+                y += document.size().height()
+        return y - top
+
+    def _thought_label(self, column: float) -> str:
+        arrow = "▾" if self._thought_open else "▸"
+        thinking = self._streaming and not self._text
+        label = f"{arrow} " + thought_text(self._thought_s, thinking)
+        if thinking and not self._thought_open:
+            # A slow model thinks for minutes: the newest line shows that it is at work.
+            tail = self._reasoning[-300:].strip().replace("\n", " ")
+            room = column - QFontMetricsF(look.font("small")).horizontalAdvance(label + " · ")
+            metrics = QFontMetricsF(look.font("small"))
+            tail = metrics.elidedText(tail, Qt.TextElideMode.ElideLeft, room)
+            label += f" · {tail}" if tail else ""
+        return label
+
+    def _waiting_text(self) -> str:
+        if not self._streaming or self._text or self._reasoning:
+            return ""
+        return prompt_progress_text(self._progress)
+
+    def _estimated(self, text_height: float) -> float:
+        extra = FOLD_HEIGHT if self._reasoning else 0.0
+        return text_height + extra + (30.0 if self._stats is not None else 0.0)
+
+    def paint(
+        self, painter: QPainter, clip: QRectF, selection_of: SelectionOf, pressed: HotSpot | None
+    ) -> None:
+        colors = look.theme().colors
+        self._paint_rails(painter, colors)
+        super().paint(painter, clip, selection_of, pressed)
+        if not self._progress_rect.isEmpty():
+            self._paint_progress(painter, colors)
+        if self._streaming and self._text and self._body is not None:
+            self._paint_caret(painter, self._body, colors)
+
+    def _paint_rails(self, painter: QPainter, colors: look.Palette) -> None:
+        groups: dict[str, QRectF] = {}
+        for part in self.parts:
+            name = "error" if part.kind in ("error", "hint", "details") else part.kind
+            if name in ("error", "reasoning"):
+                rect = part.rect
+                groups[name] = groups[name].united(rect) if name in groups else rect
+        for name, rect in groups.items():
+            color = colors.bad if name == "error" else colors.border
+            painter.fillRect(QRectF(0, rect.top(), 3, rect.height()), color)
+
+    def _paint_part(
+        self,
+        painter: QPainter,
+        part: TextPart,
+        clip: QRectF,
+        selected: tuple[int, int] | None,
+        colors: look.Palette,
+    ) -> None:
+        if part.kind == "body" and not self._streaming:
+            for code in part.codes:
+                card = card_rect(part.document, code, part.document.textWidth())
+                card.translate(part.origin)
+                if card.intersects(clip):
+                    paint_card(painter, card, code.language, colors)
+            for rail in _quote_rails(part):
+                painter.fillRect(rail, colors.border)
+        super()._paint_part(painter, part, clip, selected, colors)
+
+    def _paint_caret(self, painter: QPainter, part: TextPart, colors: look.Palette) -> None:
+        block = part.document.lastBlock()
+        line = block.layout().lineForTextPosition(block.length() - 1)
+        if not line.isValid():
+            return
+        answer: object = line.cursorToX(block.length() - 1)
+        x = float(answer[0] if isinstance(answer, tuple) else answer)  # type: ignore[arg-type]
+        place = part.document.documentLayout().blockBoundingRect(block).topLeft() + part.origin
+        top = (
+            place.y()
+            + line.y()
+            + max(0.0, line.height() - QFontMetricsF(look.font("body")).height() - 2)
+        )
+        height = QFontMetricsF(look.font("body")).height()
+        painter.fillRect(QRectF(place.x() + x + 2, top, 2, height), colors.accent)
+
+    def _paint_progress(self, painter: QPainter, colors: look.Palette) -> None:
+        rect = self._progress_rect
+        painter.setFont(look.font("small", figures=True))
+        painter.setPen(colors.muted)
+        painter.drawText(
+            QRectF(rect.left(), rect.top(), REPLY_MAX_PX, 22),
+            Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,
+            self._waiting_text(),
+        )
+        if self._progress is None or self._progress[1] <= 0:
+            return
+        track = QRectF(rect.left(), rect.top() + 26, rect.width(), 4)
+        share = min(1.0, max(0.0, self._progress[0] / self._progress[1]))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colors.raised if colors.dark else colors.border)
+        painter.drawRoundedRect(track, 2, 2)
+        painter.setBrush(colors.accent)
+        painter.drawRoundedRect(
+            QRectF(
+                track.topLeft(),
+                QPointF(track.left() + max(4.0, track.width() * share), track.bottom()),
+            ),
+            2,
+            2,
+        )
+
+
+def _quote_rails(part: TextPart) -> Iterator[QRectF]:
+    layout = part.document.documentLayout()
+    block = part.document.begin()
+    while block.isValid():
+        depth = quote_level(block)
+        if depth:
+            rect = layout.blockBoundingRect(block).translated(part.origin)
+            for level in range(depth):
+                yield QRectF(part.origin.x() + 14 * level, rect.top() - 2, 3, rect.height() + 4)
+        block = block.next()
