@@ -2,15 +2,38 @@
 
 In: facts, placement, context settings, what is free, and the engine's dry run where it has
 answered. Out: :class:`MemoryForecast`. Pure; any thread; fast enough for every slider stop.
+
+Weights come from the file's header, KV cache and state from the formula until the dry run
+says them too, compute buffers from an estimate until then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from moelauncher.core.compute_estimate import estimate_compute_bytes
+from moelauncher.core.forecast_text import forecast_text
+from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.layer_bytes import pads_rows, row_padding
+from moelauncher.core.placement import MAIN_MEMORY
+from moelauncher.core.units import MIB
+
+if TYPE_CHECKING:
+    from moelauncher.core.engine_protocol import ContextSettings
+    from moelauncher.core.model_facts import ModelFacts
+    from moelauncher.core.placement import Placement, PlacementDevice
 
 #: Main memory's name wherever devices are named.
 RAM = "RAM"
+
+#: What stays free of a GPU unless the user says otherwise.
+LEAVE_FREE_BYTES = 256 * MIB
+LEAVE_FREE_DISPLAY_BYTES = 512 * MIB
+#: The driver's own share of a fresh process, outside llama.cpp's buffers, until measured.
+DRIVER_BYTES = 400 * MIB
+DRIVER_VULKAN_BYTES = 150 * MIB
 
 
 @dataclass(frozen=True)
@@ -83,9 +106,9 @@ class DeviceForecast:
 class MemoryForecast:
     """All devices, GPUs first and main memory last, with the sentence for the user.
 
-    ``fits`` asks the GPUs and main memory. ``spare_bytes`` is the tightest GPU's (RAM's
-    where there is no GPU); None where unknown. ``streams_from_disk`` says that weights
-    do not fit in RAM and will be read from the file again and again (mapped files only).
+    ``fits`` asks every device. ``spare_bytes`` is the tightest used GPU's (RAM's where there
+    is no GPU); None where unknown. ``streams_from_disk`` says that it would load all the
+    same, but weights that do not fit in RAM are read from the mapped file again and again.
     """
 
     devices: tuple[DeviceForecast, ...]
@@ -113,3 +136,196 @@ class MemoryForecast:
             if device.name == name:
                 return device
         raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What is kept free, and what the driver takes, per device name; RAM under "RAM".
+
+    A name that is missing gets the defaults. The driver takes nothing more from a device
+    on which this process has a context already: pass 0 there.
+    """
+
+    leave_free_bytes: Mapping[str, int] = field(default_factory=dict)
+    driver_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def leave_free(self, name: str) -> int:
+        """The margin of one device; main memory has none unless it is named."""
+        return self.leave_free_bytes.get(name, 0 if name == RAM else LEAVE_FREE_BYTES)
+
+    def driver(self, name: str) -> int:
+        """The driver's share of one GPU."""
+        return self.driver_bytes.get(
+            name, DRIVER_VULKAN_BYTES if name.startswith("Vulkan") else DRIVER_BYTES
+        )
+
+
+def default_leave_free(drives_display: bool | None) -> int:
+    """Bytes to leave free on a GPU: more where it draws the desktop, or may do so."""
+    return LEAVE_FREE_DISPLAY_BYTES if drives_display else LEAVE_FREE_BYTES
+
+
+def forecast(
+    facts: ModelFacts,
+    placement: Placement,
+    context: ContextSettings,
+    *,
+    margins: Margins | None = None,
+    ram_free_bytes: int | None = None,
+    ram_total_bytes: int | None = None,
+    dry_run: DryRunResult | None = None,
+    use_mmap: bool = True,
+) -> MemoryForecast:
+    """What a load under ``placement`` takes of each device.
+
+    ``dry_run`` must be of the same facts, placement and context. It is not asked where a
+    device is pretended, nor where it failed; ``note`` then says why.
+    """
+    margins = margins or Margins()
+    note = dry_run.problem if dry_run is not None else ""
+    pretended = any(device.pretended for device in placement.devices)
+    answered = None if dry_run is None or dry_run.problem or pretended else dry_run
+    sums = _sums(facts, placement, context)
+    if answered is None:
+        compute = estimate_compute_bytes(facts, placement, context)
+    else:
+        names = [device.name for device in placement.devices] + [RAM]
+        compute = tuple(answered.compute_bytes.get(name, 0) for name in names)
+    devices = tuple(
+        _device(sums[index], device, compute[index], answered, margins)
+        for index, device in enumerate(placement.devices)
+    )
+    ram = _ram(sums[-1], compute[-1], answered, margins, ram_free_bytes, ram_total_bytes)
+    # Weights of a mapped file may stay on disk; what is computed with may not.
+    held = ram.used_bytes - ram.weights_bytes + ram.leave_free_bytes
+    held_fits = ram.free_bytes is None or held <= ram.free_bytes
+    used_gpus = [
+        device.spare_bytes
+        for index, device in enumerate(devices)
+        if index in placement.layer_devices and device.spare_bytes is not None
+    ]
+    result = MemoryForecast(
+        devices=(*devices, ram),
+        fits=ram.fits and all(device.fits for device in devices),
+        spare_bytes=min(used_gpus, default=None) if devices else ram.spare_bytes,
+        text="",
+        compute_source="estimate" if answered is None else "dry-run",
+        streams_from_disk=use_mmap and held_fits and not ram.fits,
+        note=note,
+    )
+    return replace(result, text=forecast_text(result))
+
+
+@dataclass
+class _Sums:
+    dense_bytes: int = 0
+    expert_bytes: int = 0
+    kv_bytes: int = 0
+    recurrent_bytes: int = 0
+
+
+def _sums(facts: ModelFacts, placement: Placement, context: ContextSettings) -> list[_Sums]:
+    """Weights, KV and state per GPU and, last, of main memory."""
+    sums = [_Sums() for _ in range(len(placement.devices) + 1)]
+    pads = [pads_rows(device.name) and not device.pretended for device in placement.devices]
+    padding = row_padding(facts) if any(pads) else None
+    kv = kv_bytes_per_layer(facts, context)
+    state = recurrent_bytes_per_layer(facts)
+    on_cpu = frozenset(placement.cpu_expert_layers)
+    used: set[int] = set()
+    for layer in facts.layers:
+        if not layer.loaded:
+            continue
+        index = layer.index
+        device = placement.layer_devices[index]
+        used.add(device)
+        here = sums[device]
+        here.dense_bytes += layer.dense_bytes
+        here.kv_bytes += kv[index]
+        here.recurrent_bytes += state[index]
+        where = sums[MAIN_MEMORY] if index in on_cpu else here
+        where.expert_bytes += layer.expert_bytes
+        if padding is not None and device != MAIN_MEMORY and pads[device]:
+            here.dense_bytes += padding.dense[index]
+            if index not in on_cpu:
+                here.expert_bytes += padding.experts[index]
+    for device in used:
+        sums[device].dense_bytes += facts.rope_bytes
+    sums[MAIN_MEMORY].dense_bytes += facts.token_embd_bytes
+    output = placement.layer_devices[-1]
+    sums[output].dense_bytes += facts.output_bytes
+    if output == MAIN_MEMORY and facts.tied_output:
+        # In main memory the output layer reads the same copy.
+        sums[MAIN_MEMORY].dense_bytes -= tied_matrix_bytes(facts)
+    elif padding is not None and output != MAIN_MEMORY and pads[output]:
+        sums[output].dense_bytes += padding.output
+    return sums
+
+
+def tied_matrix_bytes(facts: ModelFacts) -> int:
+    """Bytes of the embedding matrix that a model without its own output matrix uses twice."""
+    for tensor in facts.tensors:
+        if tensor.name == "token_embd.weight":
+            return tensor.n_bytes
+    return min(facts.token_embd_bytes, facts.output_bytes)
+
+
+def _device(
+    sums: _Sums,
+    device: PlacementDevice,
+    compute_bytes: int,
+    answered: DryRunResult | None,
+    margins: Margins,
+) -> DeviceForecast:
+    kv, state = _kv_and_state(sums, device.name, answered)
+    in_use = bool(sums.dense_bytes or sums.expert_bytes or kv or state or compute_bytes)
+    return DeviceForecast(
+        name=device.name,
+        kind="gpu",
+        dense_bytes=sums.dense_bytes,
+        expert_bytes=sums.expert_bytes,
+        kv_bytes=kv,
+        recurrent_bytes=state,
+        compute_bytes=compute_bytes,
+        compute_source="estimate" if answered is None else "dry-run",
+        driver_bytes=margins.driver(device.name) if in_use else 0,
+        leave_free_bytes=margins.leave_free(device.name) if in_use else 0,
+        free_bytes=device.free_bytes,
+        total_bytes=device.total_bytes,
+    )
+
+
+def _ram(
+    sums: _Sums,
+    compute_bytes: int,
+    answered: DryRunResult | None,
+    margins: Margins,
+    free_bytes: int | None,
+    total_bytes: int | None,
+) -> DeviceForecast:
+    kv, state = _kv_and_state(sums, RAM, answered)
+    return DeviceForecast(
+        name=RAM,
+        kind="cpu",
+        dense_bytes=sums.dense_bytes,
+        expert_bytes=sums.expert_bytes,
+        kv_bytes=kv,
+        recurrent_bytes=state,
+        compute_bytes=compute_bytes + (answered.output_bytes if answered is not None else 0),
+        compute_source="estimate" if answered is None else "dry-run",
+        driver_bytes=0,
+        leave_free_bytes=margins.leave_free(RAM),
+        free_bytes=free_bytes,
+        total_bytes=total_bytes,
+    )
+
+
+def _kv_and_state(sums: _Sums, name: str, answered: DryRunResult | None) -> tuple[int, int]:
+    if answered is None:
+        return sums.kv_bytes, sums.recurrent_bytes
+    # A dry run that could not tell its devices apart says nothing here: the formula stays.
+    kv = answered.kv_bytes.get(name, 0) if answered.kv_bytes else sums.kv_bytes
+    state = (
+        answered.recurrent_bytes.get(name, 0) if answered.recurrent_bytes else sums.recurrent_bytes
+    )
+    return kv, state

@@ -25,6 +25,7 @@ from moelauncher.core.translate import tr
 
 if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
+    from moelauncher.core.forecast import Margins
     from moelauncher.core.gguf_header import TensorInfo
     from moelauncher.core.model_facts import ModelFacts
 
@@ -40,6 +41,17 @@ _EXPERT = re.compile(r"blk\.\d+" + EXPERT_TENSOR_REGEX)
 #: Tensors outside the blocks that llama.cpp keeps in RAM (``LLM_TENSOR_LAYER_INPUT``).
 _INPUT_TENSORS = frozenset(
     {"token_embd", "position_embd", "token_types", "per_layer_token_embd"},
+)
+#: Tensors without a block number that llama.cpp allocates with block 0 all the same.
+_FIRST_BLOCK_TENSORS = (
+    "token_embd_norm.",
+    "per_layer_model_proj.",
+    "per_layer_proj_norm.",
+    "rope_freqs.",
+    "rope_factors_",
+    "conv1d.",
+    "hrm.z_l_init",
+    "nextn.pre_projection.",
 )
 
 
@@ -114,13 +126,14 @@ def place(
     n_gpu_layers: int | None = None,
     tensor_split: Sequence[float] | None = None,
     context: ContextSettings | None = None,
+    margins: Margins | None = None,
 ) -> Placement:
     """The placement at slider stop ``cpu_moe`` (clamped to the stops there are).
 
     ``n_gpu_layers`` None means everything. Without ``tensor_split`` several GPUs share the
-    layers by bytes: weights left on the GPU, plus KV cache and state where ``context`` is
-    given. Raises LauncherError for a split that does not match the GPUs, an unknown
-    ``which`` and negative counts.
+    layers by bytes: weights left on the GPU, plus KV cache, state and compute where
+    ``context`` is given, in the room that ``margins`` leave. Raises LauncherError for a
+    split that does not match the GPUs, an unknown ``which`` and negative counts.
     """
     if which not in ("first", "last"):
         raise LauncherError(
@@ -137,7 +150,7 @@ def place(
     on_gpu = everything if n_gpu_layers is None else min(n_gpu_layers, everything)
     if not devices:
         on_gpu = 0
-    split = _split(facts, devices, chosen, on_gpu, tensor_split, context)
+    split = _split(facts, devices, chosen, on_gpu, tensor_split, context, margins)
     return Placement(
         cpu_moe=stop,
         of=len(stops),
@@ -159,6 +172,7 @@ def _split(
     n_gpu_layers: int,
     tensor_split: Sequence[float] | None,
     context: ContextSettings | None,
+    margins: Margins | None,
 ) -> tuple[float, ...]:
     if tensor_split:
         if len(tensor_split) != max(len(devices), 1):
@@ -176,10 +190,10 @@ def _split(
         return tuple(float(part) for part in tensor_split) if len(devices) > 1 else ()
     if len(devices) < 2:
         return ()
-    # Here, not at the top: tensor_split reads this module's rule to prove its own numbers.
+    # Here, not at the top: the way there leads over the forecast, which imports this module.
     from moelauncher.core.tensor_split import split_by_bytes
 
-    return split_by_bytes(facts, devices, cpu_expert_layers, n_gpu_layers, context)
+    return split_by_bytes(facts, devices, cpu_expert_layers, n_gpu_layers, context, margins)
 
 
 def block_of(tensor_name: str) -> int | None:
@@ -198,16 +212,23 @@ def is_input_tensor(tensor_name: str) -> bool:
     return tensor_name.split(".", 1)[0] in _INPUT_TENSORS
 
 
-def tensor_device(placement: Placement, tensor: TensorInfo) -> int:
+def tensor_device(placement: Placement, tensor: TensorInfo, *, arch: str = "") -> int:
     """Where one tensor's own copy goes: an index into ``placement.devices``, or -1 for RAM.
 
-    Tied embeddings have a second copy beside this one, on the output layer's device.
+    Tied embeddings have a second copy beside this one, on the output layer's device. Blocks
+    that are not loaded (MTP) have no device at all: ask ``LayerFacts.loaded`` first.
     """
-    block = block_of(tensor.name)
+    name = tensor.name
+    block = block_of(name)
     if block is None:
-        return MAIN_MEMORY if is_input_tensor(tensor.name) else placement.layer_devices[-1]
+        if is_input_tensor(name):
+            return MAIN_MEMORY
+        # lfm2 files give the output norm this name by an old mistake.
+        output_norm = arch.startswith("lfm2") and name.startswith("token_embd_norm.")
+        first = name.startswith(_FIRST_BLOCK_TENSORS) and not output_norm
+        return placement.layer_devices[0 if first else -1]
     if block >= len(placement.layer_devices) - 1:
         return MAIN_MEMORY
-    if block in placement.cpu_expert_layers and is_routed_expert(tensor.name):
+    if block in placement.cpu_expert_layers and is_routed_expert(name):
         return MAIN_MEMORY
     return placement.layer_devices[block]

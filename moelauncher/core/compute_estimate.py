@@ -1,0 +1,160 @@
+"""Compute buffers, estimated: shown until llama.cpp's dry run has answered.
+
+In: facts, placement, context. Out: bytes per device. Pure; any thread. The real size comes
+out of ggml's graph allocator and cannot be had by formula; this names the tensors that
+make the peak (``src/llama-graph.cpp``): logits on the output layer's device, the attention
+mask, the copies of expert weights that prompts make (op offload), and activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moelauncher.core.cache_shape import cache_shape
+from moelauncher.core.kv_cache import padded, window_cells
+from moelauncher.core.per_model import once_per_model
+from moelauncher.core.placement import MAIN_MEMORY, block_of, is_routed_expert
+
+if TYPE_CHECKING:
+    from moelauncher.core.engine_protocol import ContextSettings
+    from moelauncher.core.model_facts import ModelFacts
+    from moelauncher.core.placement import Placement
+
+#: Prompts shorter than this are computed where the weights are (ggml's op offload).
+OP_OFFLOAD_TOKENS = 32
+#: Copies of expert weights that one graph split holds at once: up and gate, or a fused
+#: gate_up and down.
+_STAGED_TENSORS = 2
+#: Copies of the inputs with pipeline parallelism (``GGML_SCHED_MAX_COPIES``).
+_PIPELINE_COPIES = 4
+
+
+@dataclass(frozen=True)
+class ComputeSizes:
+    """What the estimate needs of a model; counts of values, not bytes, but for the weights."""
+
+    n_embd: int
+    n_vocab: int
+    attention_width: int  # the widest of q, k and v together, per token
+    feed_forward_width: int  # hidden values of the feed-forward part, per token
+    staged_expert_bytes: tuple[int, ...]  # per block: its two largest routed expert tensors
+
+
+@once_per_model
+def compute_sizes(facts: ModelFacts) -> ComputeSizes:
+    """The model's widths, from the shapes of its tensors."""
+    experts: list[list[int]] = [[] for _ in range(facts.n_layer_all)]
+    attention = feed_forward = 0
+    for tensor in facts.tensors:
+        block = block_of(tensor.name)
+        if block is None or block >= facts.n_layer_all or len(tensor.shape) < 2:
+            continue
+        if is_routed_expert(tensor.name):
+            experts[block].append(tensor.n_bytes)
+            if "_down_" in tensor.name:
+                feed_forward = max(feed_forward, tensor.shape[0] * max(facts.n_expert_used, 1))
+        elif ".ffn_down." in tensor.name:
+            feed_forward = max(feed_forward, tensor.shape[0])
+        elif ".attn_" in tensor.name or ".ssm_" in tensor.name:
+            attention = max(attention, tensor.shape[1])
+    n_embd = facts.n_embd or 0
+    return ComputeSizes(
+        n_embd=n_embd,
+        n_vocab=facts.n_vocab or 0,
+        attention_width=2 * attention,
+        feed_forward_width=2 * feed_forward + n_embd * max(facts.n_expert_used, 1),
+        staged_expert_bytes=tuple(sum(sorted(sizes)[-_STAGED_TENSORS:]) for sizes in experts),
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The pieces of the peak, in bytes."""
+
+    mask: int
+    hidden: int
+    activations: int
+    logits: int
+
+
+def _parts(facts: ModelFacts, context: ContextSettings, flash_attention: bool) -> _Parts:
+    sizes = compute_sizes(facts)
+    shape = cache_shape(facts)
+    n_tokens = min(context.n_ubatch, padded(context.n_ctx))
+    mask_value = 2 if flash_attention else 4
+    mask = padded(context.n_ctx) * n_tokens * mask_value if shape.layers else 0
+    if shape.window:
+        mask += window_cells(shape.window, context) * n_tokens * mask_value
+    hidden = sizes.n_embd * n_tokens * 4
+    width = sizes.attention_width + sizes.feed_forward_width
+    return _Parts(
+        mask=mask,
+        hidden=hidden,
+        activations=width * n_tokens * 4 + 2 * hidden,
+        logits=(sizes.n_vocab + sizes.n_embd) * n_tokens * 4,
+    )
+
+
+def _staged(facts: ModelFacts, context: ContextSettings, blocks: Iterable[int]) -> int:
+    """Copies of expert weights on a GPU whose layers have ``blocks``' experts on the CPU."""
+    if context.n_ubatch < OP_OFFLOAD_TOKENS:
+        return 0
+    staged = compute_sizes(facts).staged_expert_bytes
+    return max((staged[block] for block in blocks), default=0)
+
+
+@dataclass(frozen=True)
+class GpuCompute:
+    """What makes a GPU's compute buffer, for cutting the layers between several."""
+
+    blocks_bytes: int  # with any block: the mask and the activations
+    staged_bytes: tuple[int, ...]  # per block: its share if it is the largest on the GPU
+    logits_bytes: int  # with the output layer: at least this
+
+
+def gpu_compute(
+    facts: ModelFacts,
+    cpu_expert_layers: Sequence[int],
+    context: ContextSettings,
+    *,
+    pipeline: bool,
+) -> GpuCompute:
+    """The parts of which :func:`estimate_compute_bytes` makes each GPU's number."""
+    parts = _parts(facts, context, flash_attention=True)
+    copies = _PIPELINE_COPIES if pipeline else 1
+    staged = [0] * facts.n_layer_all
+    for block in cpu_expert_layers:
+        staged[block] = _staged(facts, context, (block,))
+    return GpuCompute(copies * parts.mask + parts.activations, tuple(staged), parts.logits)
+
+
+def estimate_compute_bytes(
+    facts: ModelFacts,
+    placement: Placement,
+    context: ContextSettings,
+    *,
+    flash_attention: bool = True,
+) -> tuple[int, ...]:
+    """Bytes per GPU in the placement's order, and last main memory's."""
+    parts = _parts(facts, context, flash_attention)
+    n_gpus = len(placement.devices)
+    pipeline = n_gpus > 1 and not placement.patterns and placement.n_gpu_layers > facts.n_layer_all
+    copies = _PIPELINE_COPIES if pipeline else 1
+    *blocks, output = placement.layer_devices
+    result = []
+    for device in range(n_gpus):
+        peak = 0
+        if device in blocks:
+            here = (i for i in placement.cpu_expert_layers if blocks[i] == device)
+            peak = copies * parts.mask + parts.activations + _staged(facts, context, here)
+        if output == device:
+            peak = max(peak, parts.logits)
+        result.append(peak)
+    inputs = copies * (parts.mask + parts.hidden)
+    if MAIN_MEMORY in blocks:
+        inputs += parts.activations
+    if output == MAIN_MEMORY:
+        inputs = max(inputs, parts.logits + parts.mask)
+    return (*result, inputs)
