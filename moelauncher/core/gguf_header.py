@@ -19,6 +19,7 @@ from typing import BinaryIO
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.ggml_types import GGML_TYPES, REMOVED_TYPES
 from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes
 
 #: What a metadata value can be; arrays that were skipped are :class:`SkippedArray`.
 Value = "bool | int | float | str | tuple | SkippedArray"
@@ -107,6 +108,7 @@ SHORT_STRING_ARRAY = 64
 
 _CHUNK_BYTES = 1 << 20
 _NEWEST_VERSION = 3
+_PEEK_BYTES = 4096
 
 
 def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHeader:
@@ -164,14 +166,6 @@ def _cut_in_header() -> LauncherError:
     return LauncherError(
         tr("The file is cut short: it ends inside its header."), tr("Download or copy it again.")
     )
-
-
-def _size_text(n_bytes: int) -> str:
-    """``n_bytes`` for people: GiB, or a smaller unit where that would read 0.0."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n_bytes >= size * 0.1:
-            return f"{n_bytes / size:.1f} {unit}"
-    return tr("{n} bytes").format(n=n_bytes)
 
 
 class _HeaderBytes:
@@ -315,7 +309,9 @@ def _parse(path: Path, data: _HeaderBytes, arrays: frozenset[str]) -> GgufHeader
     missing = max(0, data_offset + end - data.file_bytes) if n_tensors else 0
     problem = ""
     if missing:
-        problem = tr("The file is cut short: {size} are missing.").format(size=_size_text(missing))
+        problem = tr("The file is cut short: {size} are missing.").format(
+            size=format_bytes(missing)
+        )
     return GgufHeader(
         path,
         version,
@@ -455,3 +451,25 @@ def _tensor_bytes(name: str, kind: int, shape: tuple[int, ...], n_elements: int)
             )
         )
     return n_elements // storage.block_size * storage.block_bytes
+
+
+def first_architecture(path: Path) -> str | None:
+    """The architecture, if it is the file's first value (as converters write it); else None.
+
+    One small read: good enough to tell projectors from models before their headers are read.
+    Never raises.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb", buffering=0) as file:
+            data = _HeaderBytes(file, min(os.fstat(file.fileno()).st_size, _PEEK_BYTES))
+            if data.raw(4) != b"GGUF":
+                return None
+            _read_version(data)
+            data.skip(16)
+            if data.string(_PEEK_BYTES) != b"general.architecture" or data.u32() != GGUF_STRING:
+                return None
+            return data.string(_PEEK_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError, LauncherError):
+        return None

@@ -132,6 +132,9 @@ _STATE = ("ssm_", "shortconv.", "time_mix_")
 #: What only a block with real attention has (recurrent blocks may have attn_qkv, attn_gate).
 _ATTENTION = ("attn_output.", "attn_out.", "attn_kv_a_mqa.", "attn_kv_b.", "attn_k_b.")
 
+#: What some converters wrote for want of a name: a hash, or a path on their own machine.
+_POOR_NAME = re.compile(r"^[0-9a-f]{32,}$|[/\\]")
+
 #: llama.cpp's input layer, which always stays in main memory.
 _INPUT = ("token_embd.", "position_embd.", "token_types.", "per_layer_token_embd.")
 #: Without a block number, yet allocated with block 0.
@@ -395,7 +398,7 @@ class _Reading:
 
     def _name(self) -> str:
         name = self.metadata.get("general.name")
-        if isinstance(name, str) and name.strip():
+        if isinstance(name, str) and name.strip() and not _POOR_NAME.search(name.strip()):
             return name.strip()
         return re.sub(r"-\d{5}-of-\d{5}$", "", self.headers[0].path.stem)
 
@@ -405,7 +408,7 @@ class _Reading:
         for tensor in self.tensors:
             by_type[tensor.ggml_type] = by_type.get(tensor.ggml_type, 0) + tensor.n_bytes
         if not by_type:
-            return label or ""
+            return ""
         largest = GGML_TYPES[max(by_type, key=lambda kind: by_type[kind])].name
         # Converters leave "F16" or "F32" standing when they only repack quantised weights.
         if label is None or (label in ("F32", "F16", "BF16") and label != largest):

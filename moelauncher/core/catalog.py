@@ -1,0 +1,452 @@
+"""The models in the user's folders: shards joined, projectors paired, or the reason why not.
+
+In: folders (or single files). Out: :class:`CatalogEntry` values, one a model file found, as
+soon as each is known. Any thread; a pool job in the window. Nothing is loaded, only headers
+are read; what was read before comes from the :class:`HeaderCache`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.gguf_header import GgufHeader, first_architecture, read_header
+from moelauncher.core.header_cache import FileStamp, HeaderCache
+from moelauncher.core.mmproj_pairing import Projector, projector_for
+from moelauncher.core.model_facts import ModelFacts, facts_of
+from moelauncher.core.model_files import (
+    load_facts,
+    missing_shard,
+    problem_of,
+    shard_name,
+    shards_of,
+)
+from moelauncher.core.model_folders import default_model_folders
+from moelauncher.core.text_cleaning import display_name
+from moelauncher.core.translate import tr
+
+__all__ = [
+    "CatalogEntry",
+    "default_model_folders",
+    "display_name",
+    "entry_as_json",
+    "entry_of",
+    "entry_of_facts",
+    "load_facts",
+    "scan",
+]
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """One row of the list. Numbers that could not be read are None; 0 means none of it.
+
+    ``role`` is that of :class:`ModelFacts`, "unknown" for a file that could not be read that
+    far, or "folder" for a folder that could not be read. ``problem`` is one sentence, "" where
+    nothing speaks against loading; ``hint`` says what to do about it.
+    """
+
+    path: Path  # the first shard
+    files: tuple[Path, ...]
+    name: str  # fit to be shown on one line
+    arch: str = ""
+    quant: str = ""
+    size_bytes: int | None = None
+    n_params: int | None = None
+    n_active_params: int | None = None
+    n_layer: int | None = None
+    n_moe_layers: int | None = None
+    n_expert: int | None = None
+    n_expert_used: int | None = None
+    ctx_train: int | None = None
+    mmproj: Path | None = None
+    role: str = "unknown"
+    problem: str = ""
+    hint: str = ""
+    n_embd: int | None = None
+    has_chat_template: bool = False
+
+    @property
+    def offered(self) -> bool:
+        """Whether a chat with it can be started."""
+        return self.role == "chat" and not self.problem
+
+    @property
+    def description(self) -> str:
+        """One line of facts for the row: architecture, storage, experts."""
+        parts = [self.arch, self.quant]
+        if self.n_expert:
+            parts.append(tr("MoE {n}/{used}").format(n=self.n_expert, used=self.n_expert_used))
+        elif self.role == "chat" and not self.problem:
+            parts.append(tr("dense"))
+        if self.role not in ("chat", "unknown", "folder"):
+            parts.append(self.role)
+        return "  ".join(part for part in parts if part)
+
+
+def entry_as_json(entry: CatalogEntry) -> dict[str, object]:
+    """The entry as ``list --json`` prints it; unknown numbers are None."""
+    return {
+        "path": str(entry.path),
+        "files": [str(file) for file in entry.files],
+        "name": entry.name,
+        "arch": entry.arch,
+        "quant": entry.quant,
+        "size_bytes": entry.size_bytes,
+        "n_params": entry.n_params,
+        "n_active_params": entry.n_active_params,
+        "n_layer": entry.n_layer,
+        "n_moe_layers": entry.n_moe_layers,
+        "n_expert": entry.n_expert,
+        "n_expert_used": entry.n_expert_used,
+        "ctx_train": entry.ctx_train,
+        "mmproj": None if entry.mmproj is None else str(entry.mmproj),
+        "role": entry.role,
+        "problem": entry.problem or None,
+    }
+
+
+def entry_of_facts(facts: ModelFacts) -> CatalogEntry:
+    """The light entry of a model whose facts are known (its projector is not looked for)."""
+    n_embd = facts.n_embd
+    if facts.role == "mmproj":
+        stated = facts.metadata.get("clip.vision.projection_dim")
+        n_embd = stated if isinstance(stated, int) else None
+    has_layers = facts.n_layer_all > 0
+    return CatalogEntry(
+        path=facts.path,
+        files=facts.files,
+        name=display_name(facts.name) or display_name(facts.path.stem),
+        arch=display_name(facts.arch),
+        quant=facts.quant,
+        size_bytes=facts.size_bytes,
+        n_params=facts.n_params,
+        n_active_params=facts.n_active_params,
+        n_layer=facts.n_layer if has_layers else None,
+        n_moe_layers=len(facts.expert_layers) if has_layers else None,
+        n_expert=facts.n_expert if has_layers else None,
+        n_expert_used=facts.n_expert_used if has_layers else None,
+        ctx_train=facts.ctx_train,
+        role=facts.role,
+        n_embd=n_embd,
+        has_chat_template=facts.has_chat_template,
+    )
+
+
+def entry_of(path: Path, *, cache: HeaderCache | None = None) -> CatalogEntry:
+    """The entry of one model, with the projector that lies beside it. Never raises."""
+    folder = _Folder(path.parent, ())
+    try:
+        folder.names = [item.name for item in path.parent.iterdir() if _is_gguf(item.name)]
+    except (OSError, ValueError):
+        folder.names = [path.name]
+    files = shards_of(path)
+    entry = _read(files, cache)
+    if entry.role == "chat":
+        beside, models = folder.groups()
+        projectors = _projectors(_read(group, cache) for group in beside)
+        mmproj = projector_for(entry.path, entry.n_embd, projectors, alone=len(models) == 1)
+        entry = replace(entry, mmproj=mmproj)
+    return entry
+
+
+def _projectors(entries: Iterable[CatalogEntry]) -> list[Projector]:
+    return [
+        Projector(entry.path, entry.quant, entry.n_embd)
+        for entry in entries
+        if entry.role == "mmproj" and not entry.problem
+    ]
+
+
+def scan(
+    folders: Iterable[Path],
+    *,
+    cache: HeaderCache | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[CatalogEntry]:
+    """All model files below ``folders`` (single files too), each as soon as it is known.
+
+    Links are followed, loops are not; a file that is reached by several paths is one entry.
+    ``cancelled`` is asked before every file. ``cache`` is saved at the end, also when the
+    generator is closed early. Raises nothing but what ``cancelled`` raises.
+    """
+    scanner = _Scanner(cache, cancelled)
+    try:
+        for place in folders:
+            yield from scanner.walk(place)
+    finally:
+        if cache is not None:
+            cache.save()
+
+
+def _is_gguf(name: str) -> bool:
+    return name.lower().endswith(".gguf")
+
+
+def _group_key(name: str) -> str:
+    shard = shard_name(name)
+    return name if shard is None else shard.file_name(0)
+
+
+def _stamps(files: Sequence[Path]) -> list[FileStamp] | None:
+    try:
+        infos = [(file, file.stat()) for file in files]
+    except (OSError, ValueError):
+        return None
+    return [FileStamp(str(file), info.st_size, info.st_mtime_ns) for file, info in infos]
+
+
+def _read(files: tuple[Path, ...], cache: HeaderCache | None) -> CatalogEntry:
+    """One model's entry from the cache or from its headers."""
+    stamps = _stamps(files) if cache is not None else None
+    if cache is not None and stamps is not None:
+        stored = cache.get(stamps)
+        entry = None if stored is None else _from_stored(files, stored)
+        if entry is not None:
+            return entry
+    entry = _read_headers(files)
+    if cache is not None and stamps is not None and not entry.problem:
+        cache.put(stamps, _to_stored(entry))
+    return entry
+
+
+def _read_headers(files: tuple[Path, ...]) -> CatalogEntry:
+    headers: list[GgufHeader] = []
+    error: LauncherError | None = None
+    present = []
+    for file in files:
+        if len(files) > 1 and not file.exists():
+            error = error or missing_shard(files, file)
+            continue
+        present.append(file)
+        try:
+            headers.append(read_header(file))
+        except LauncherError as reason:
+            if len(files) > 1:
+                message = f"{display_name(file.name)}: {reason.message}"
+                reason = LauncherError(message, reason.hint, reason.details)
+            error = error or reason
+    shown = tuple(present) or files
+    entry = CatalogEntry(
+        path=shown[0], files=shown, name=_stem(shown[0]), size_bytes=_file_bytes(shown)
+    )
+    if headers:
+        try:
+            facts = facts_of(headers)
+            entry = replace(
+                entry_of_facts(facts), path=shown[0], files=shown, size_bytes=entry.size_bytes
+            )
+            error = error or problem_of(headers, facts)
+        except LauncherError as reason:
+            error = error or reason
+    if error is not None:
+        # Half of the tensors gives half of the numbers: better none.
+        if len(headers) < len(files):
+            entry = replace(
+                entry, n_params=None, n_active_params=None, n_moe_layers=None, n_expert=None
+            )
+        entry = replace(entry, problem=error.message, hint=error.hint)
+    return entry
+
+
+def _stem(path: Path) -> str:
+    shard = shard_name(path.name)
+    return display_name(path.stem if shard is None else shard.prefix) or display_name(path.name)
+
+
+def _file_bytes(files: Sequence[Path]) -> int | None:
+    try:
+        return sum(file.stat().st_size for file in files)
+    except (OSError, ValueError):
+        return None
+
+
+def _to_stored(entry: CatalogEntry) -> dict[str, object]:
+    values = asdict(entry)
+    for derived in ("path", "files", "mmproj", "problem", "hint"):
+        del values[derived]
+    return values
+
+
+_TEXTS = frozenset({"name", "arch", "quant", "role"})
+_NUMBERS = frozenset(
+    {
+        "size_bytes",
+        "n_params",
+        "n_active_params",
+        "n_layer",
+        "n_moe_layers",
+        "n_expert",
+        "n_expert_used",
+        "ctx_train",
+        "n_embd",
+    }
+)
+
+
+def _from_stored(files: tuple[Path, ...], stored: Mapping[str, object]) -> CatalogEntry | None:
+    """The entry that was stored; None where the values are not what this program stores."""
+    if set(stored) != _TEXTS | _NUMBERS | {"has_chat_template"}:
+        return None
+    for key, value in stored.items():
+        if key in _TEXTS and not isinstance(value, str):
+            return None
+        if key in _NUMBERS and not (value is None or type(value) is int):
+            return None
+    if not isinstance(stored["has_chat_template"], bool):
+        return None
+    return CatalogEntry(path=files[0], files=files, **stored)  # type: ignore[arg-type]
+
+
+class _Folder:
+    """One folder's model files, and the projectors that the folder above offers."""
+
+    def __init__(self, path: Path, inherited: tuple[Projector, ...]) -> None:
+        self.path = path
+        self.inherited = inherited
+        self.names: list[str] = []
+
+    def groups(self) -> tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]:
+        """The files of what looks like a projector, and of every other model, by name."""
+        groups: dict[str, tuple[Path, ...]] = {}
+        for name in sorted(self.names):
+            groups.setdefault(_group_key(name), shards_of(self.path / name))
+        projectors: list[tuple[Path, ...]] = []
+        models: list[tuple[Path, ...]] = []
+        for files in groups.values():
+            (projectors if _looks_like_projector(files[0]) else models).append(files)
+        return projectors, models
+
+
+def _looks_like_projector(path: Path) -> bool:
+    return "mmproj" in path.name.lower() or first_architecture(path) == "clip"
+
+
+class _Scanner:
+    """One walk; remembers what it saw, so that links count once and loops end."""
+
+    def __init__(self, cache: HeaderCache | None, cancelled: Callable[[], bool]) -> None:
+        self._cache = cache
+        self._cancelled = cancelled
+        self._seen_folders: set[object] = set()
+        self._seen_files: set[object] = set()
+
+    def walk(self, place: Path) -> Iterator[CatalogEntry]:
+        """Everything at or below ``place``."""
+        try:
+            is_folder = place.is_dir()
+            exists = is_folder or place.exists()
+        except (OSError, ValueError):
+            is_folder = exists = False
+        if is_folder:
+            yield from self._walk_folders(place)
+        elif exists or _is_gguf(place.name):
+            if not self._cancelled() and self._is_new(shards_of(place)):
+                yield entry_of(place, cache=self._cache)
+        else:
+            yield _folder_row(
+                place, tr("This folder is not there."), tr("Remove it from the list.")
+            )
+
+    def _walk_folders(self, root: Path) -> Iterator[CatalogEntry]:
+        # A stack, not recursion: a folder tree can be deeper than Python's stack.
+        waiting = [_Folder(root, ())]
+        while waiting and not self._cancelled():
+            folder = waiting.pop()
+            try:
+                if not self._enter(folder.path):
+                    continue
+                below = self._list(folder)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                yield _folder_row(
+                    folder.path,
+                    tr("This folder cannot be read: {reason}.").format(reason=reason),
+                    tr("Check its permissions."),
+                )
+                continue
+            for odd in below:
+                if _is_gguf(odd.name):
+                    yield _folder_row(odd, tr("This is a folder, not a model file."), "")
+            projectors = yield from self._models(folder)
+            offered = tuple(projectors) or folder.inherited
+            waiting += [_Folder(path, offered) for path in reversed(below)]
+
+    def _enter(self, path: Path) -> bool:
+        identity = _identity(path)
+        if identity in self._seen_folders:
+            return False
+        self._seen_folders.add(identity)
+        return True
+
+    @staticmethod
+    def _list(folder: _Folder) -> list[Path]:
+        """Fill in the folder's model files; returns the folders below it, by name."""
+        below = []
+        with os.scandir(folder.path) as items:
+            for item in items:
+                try:
+                    is_folder = item.is_dir()
+                except OSError:
+                    is_folder = False
+                if is_folder:
+                    below.append(folder.path / item.name)
+                elif _is_gguf(item.name):
+                    folder.names.append(item.name)
+        return sorted(below)
+
+    def _models(self, folder: _Folder) -> Generator[CatalogEntry, None, list[Projector]]:
+        """Yields the folder's entries, projectors first; returns its projectors."""
+        beside, models = folder.groups()
+        found = []
+        for files in beside:
+            if self._cancelled():
+                return []
+            entry = _read(files, self._cache)
+            found.append(entry)
+            if self._is_new(files):
+                yield entry
+        projectors = _projectors(found)
+        for files in models:
+            if self._cancelled():
+                break
+            if not self._is_new(files):
+                continue
+            entry = _read(files, self._cache)
+            if entry.role == "chat":
+                near = projector_for(entry.path, entry.n_embd, projectors, alone=len(models) == 1)
+                far = projector_for(entry.path, entry.n_embd, folder.inherited, alone=False)
+                entry = replace(entry, mmproj=near or far)
+            yield entry
+        return projectors
+
+    def _is_new(self, files: Sequence[Path]) -> bool:
+        """Whether any of ``files`` was not met before, by whatever path."""
+        identities = {_identity(file) for file in files}
+        new = not identities <= self._seen_files
+        self._seen_files |= identities
+        return new
+
+
+def _identity(path: Path) -> object:
+    """What is the same for every path to one file: device and number, else the real path."""
+    try:
+        info = path.stat()
+    except (OSError, ValueError):
+        return str(path)
+    # Some file systems on Windows number nothing.
+    return (info.st_dev, info.st_ino) if info.st_ino else os.path.realpath(path)
+
+
+def _folder_row(path: Path, problem: str, hint: str) -> CatalogEntry:
+    return CatalogEntry(
+        path=path,
+        files=(),
+        name=display_name(path.name) or display_name(str(path)),
+        role="folder",
+        problem=problem,
+        hint=hint,
+    )
