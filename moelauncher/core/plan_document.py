@@ -137,7 +137,7 @@ def _table(forecast: MemoryForecast) -> list[str]:
         tr("Total"),
         tr("Free"),
     )
-    rows = [heads]
+    rows: list[tuple[str, ...]] = [heads]
     for device in forecast.devices:
         mark = "~" if device.compute_source == "estimate" else ""
         cells = (
