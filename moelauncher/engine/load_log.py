@@ -81,8 +81,10 @@ class LoadLog:
 
 
 def is_telling(level: str, text: str) -> bool:
-    """Whether a line may matter here: most debug lines (one a tensor and node) do not."""
-    return level != "debug" or _LAYER_DEVICE.search(text) is not None
+    """Whether a line may matter here: most debug lines (one a tensor or node) do not."""
+    if level == "debug":
+        return _LAYER_DEVICE.search(text) is not None
+    return _FROM_THE_FILE.match(text) is None
 
 
 def parse_load_log(lines: Iterable[tuple[str, str]]) -> LoadLog:

@@ -221,6 +221,7 @@ def test_nothing_said_is_unknown():
         ("debug", "create_tensor: loading tensor blk.0.attn_q.weight", False),
         ("debug", "llama_kv_cache: layer   0: dev = Vulkan0", True),
         ("info", "load_tensors: offloaded 31/31 layers to GPU", True),
+        ("info", "print_info: general.name = offloaded 7/7 layers to GPU", False),
     ],
 )
 def test_which_lines_tell(level, text, telling):

@@ -1,0 +1,217 @@
+"""Loads without weights, in the child process: is the file sound, and what will it take?
+
+In: a file, a placement, context settings. Out: :class:`DryRunResult`, or LauncherError with
+llama.cpp's reason. Blocks for 0.1 to 10 s: pool jobs and engine threads only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.forecast import RAM, DryRunResult
+from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.machine import BackendDevice
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.placement import Placement
+from moelauncher.core.translate import tr
+from moelauncher.engine.child import Child, ChildUnavailableError
+from moelauncher.engine.load_log import CacheReport, LoadLog, parse_load_log
+from moelauncher.engine.placement_json import context_to_json, placement_to_json
+
+_CACHED_RESULTS = 256
+
+_Outcome = DryRunResult | LauncherError
+_cache_lock = threading.Lock()
+_caches: WeakKeyDictionary[Child, OrderedDict[object, _Outcome]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class InstalledBuild:
+    """The llama.cpp build that is installed. ``gpu_offload``: has it any GPU backend?"""
+
+    version: str  # of llama-cpp-python
+    gpu_offload: bool
+    system_info: str
+    library_folder: Path
+    notes: tuple[str, ...]
+
+
+def dry_run(
+    child: Child,
+    path: Path,
+    placement: Placement,
+    context: ContextSettings,
+    *,
+    facts: ModelFacts | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> DryRunResult:
+    """What llama.cpp would allocate for ``path``; remembered while the file stays the same.
+
+    ``facts`` makes the shares exact where a cache lies on several devices and its layers
+    differ. With pretended GPUs the child is not asked, and ``problem`` says so. Raises
+    LauncherError where llama.cpp refuses the file or these settings, ChildUnavailableError where
+    nothing could be learnt, Cancelled.
+    """
+    if any(device.pretended for device in placement.devices):
+        return DryRunResult(problem=tr("GPUs that are not there are planned by formula."))
+    key = _key(path, placement, context, facts is not None)
+    outcome = _remembered(child, key)
+    if outcome is None:
+        try:
+            outcome = _ask(child, path, placement, context, facts, cancelled)
+        except ChildUnavailableError:
+            raise
+        except LauncherError as error:
+            outcome = error
+        _remember(child, key, outcome)
+    if isinstance(outcome, LauncherError):
+        raise LauncherError(outcome.message, outcome.hint, outcome.details)
+    return outcome
+
+
+def dry_run_or_problem(
+    child: Child,
+    path: Path,
+    placement: Placement,
+    context: ContextSettings,
+    *,
+    facts: ModelFacts | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> DryRunResult:
+    """As :func:`dry_run`, with the refusal as ``problem`` of an empty result."""
+    try:
+        return dry_run(child, path, placement, context, facts=facts, cancelled=cancelled)
+    except LauncherError as error:
+        return DryRunResult(problem=error.message)
+
+
+def make_acceptor(child: Child) -> Callable[[LoadRequest, Callable[[], bool]], DryRunResult]:
+    """What an engine asks before it loads a file in its own process.
+
+    The function raises LauncherError for a file that must not be loaded, and Cancelled.
+    """
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> DryRunResult:
+        return dry_run(child, request.path, request.placement, request.context, cancelled=cancelled)
+
+    return accept
+
+
+def describe_devices(child: Child) -> list[BackendDevice]:
+    """The devices of the installed build, asked in the child: no driver starts here.
+
+    Raises LauncherError where llama.cpp or a driver does not start.
+    """
+    return [BackendDevice(**device) for device in child.request("devices")]
+
+
+def describe_build(child: Child) -> InstalledBuild:
+    """Version and abilities of the installed build. Raises LauncherError."""
+    values = child.request("build")
+    return InstalledBuild(
+        version=values["version"],
+        gpu_offload=values["gpu_offload"],
+        system_info=values["system_info"],
+        library_folder=Path(values["library_folder"]),
+        notes=tuple(values["notes"]),
+    )
+
+
+def _ask(
+    child: Child,
+    path: Path,
+    placement: Placement,
+    context: ContextSettings,
+    facts: ModelFacts | None,
+    cancelled: Callable[[], bool],
+) -> DryRunResult:
+    parameters = {
+        "path": str(path),
+        "placement": placement_to_json(placement),
+        "context": context_to_json(context),
+    }
+    lines = child.request("dry_run", parameters, cancelled=cancelled)
+    log = parse_load_log((level, text) for level, text in lines)
+    return result_of(log, [device.name for device in placement.devices], context, facts)
+
+
+def result_of(
+    log: LoadLog,
+    gpu_names: list[str],
+    context: ContextSettings,
+    facts: ModelFacts | None = None,
+) -> DryRunResult:
+    """The log of a load without allocation, as bytes per device. Pure."""
+    weights: dict[str, tuple[int, ...]] = {}
+    if facts is not None:
+        weights["kv"] = kv_bytes_per_layer(facts, context)
+        weights["recurrent"] = recurrent_bytes_per_layer(facts)
+    sizes: dict[str, dict[str, int]] = {"kv": {}, "recurrent": {}, "compute": {}}
+    for cache in log.caches:
+        for name, n_bytes in _shares(cache, weights.get(cache.kind, ())).items():
+            _add(sizes[cache.kind], gpu_names, name, n_bytes)
+    for name, n_bytes in log.bytes_of("compute").items():
+        _add(sizes["compute"], gpu_names, name, n_bytes)
+    return DryRunResult(
+        kv_bytes=sizes["kv"],
+        recurrent_bytes=sizes["recurrent"],
+        compute_bytes=sizes["compute"],
+        output_bytes=sum(log.bytes_of("output").values()),
+        n_ctx=log.n_ctx,
+        flash_attention=log.flash_attention,
+    )
+
+
+def _shares(cache: CacheReport, layer_bytes: tuple[int, ...]) -> dict[str, int]:
+    """A cache's bytes by device: by the layers' own sizes, else alike."""
+    devices = cache.layer_devices
+    if not devices:
+        return {RAM: cache.n_bytes}
+    known = all(layer < len(layer_bytes) and layer_bytes[layer] for layer in devices)
+    parts: dict[str, int] = {}
+    for layer, device in devices.items():
+        parts[device] = parts.get(device, 0) + (layer_bytes[layer] if known else 1)
+    whole = sum(parts.values())
+    return {device: round(cache.n_bytes * part / whole) for device, part in parts.items()}
+
+
+def _add(sizes: dict[str, int], gpu_names: list[str], name: str, n_bytes: int) -> None:
+    """Add to the GPU whose buffer ``name`` is; all others (CPU, pinned host) lie in RAM."""
+    device = next((gpu for gpu in gpu_names if name == gpu or name.startswith(f"{gpu}_")), RAM)
+    sizes[device] = sizes.get(device, 0) + n_bytes
+
+
+def _key(path: Path, placement: Placement, context: ContextSettings, exact: bool) -> object:
+    """What a result depends on. Free memory of the devices, which always changes, is not in it."""
+    try:
+        status = path.stat()
+        state: object = (status.st_size, status.st_mtime_ns)
+    except OSError:
+        state = None
+    names = tuple(device.name for device in placement.devices)
+    where = (names, placement.n_gpu_layers, placement.tensor_split, placement.patterns)
+    return (path, state, where, context, exact)
+
+
+def _remembered(child: Child, key: object) -> _Outcome | None:
+    with _cache_lock:
+        cache = _caches.get(child)
+        if cache is None or key not in cache:
+            return None
+        cache.move_to_end(key)
+        return cache[key]
+
+
+def _remember(child: Child, key: object, outcome: _Outcome) -> None:
+    with _cache_lock:
+        cache = _caches.setdefault(child, OrderedDict())
+        cache[key] = outcome
+        while len(cache) > _CACHED_RESULTS:
+            cache.popitem(last=False)

@@ -1,0 +1,38 @@
+"""Placement and context settings on the way to the child process and back.
+
+In and out: the frozen values of ``core``, and plain dicts that JSON can carry. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.placement import Placement, PlacementDevice
+
+
+def placement_to_json(placement: Placement) -> dict[str, Any]:
+    """All of ``placement`` as dicts, lists, strings and numbers."""
+    return asdict(placement)
+
+
+def placement_from_json(values: Mapping[str, Any]) -> Placement:
+    """The value that :func:`placement_to_json` was given."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, (list, tuple)) else value
+        for name, value in values.items()
+    }
+    fields["devices"] = tuple(PlacementDevice(**device) for device in values["devices"])
+    return Placement(**fields)
+
+
+def context_to_json(context: ContextSettings) -> dict[str, Any]:
+    """All of ``context`` as a dict of strings and numbers."""
+    return asdict(context)
+
+
+def context_from_json(values: Mapping[str, Any]) -> ContextSettings:
+    """The value that :func:`context_to_json` was given."""
+    return ContextSettings(**values)
