@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -10,6 +12,7 @@ import dev
 import dev_llama
 import pytest
 from dev_console import DevError
+from dev_vulkan import VulkanSdk
 
 from tests.helpers.places import build_cache
 
@@ -90,3 +93,60 @@ def test_build_without_a_wheel_is_none(tmp_path):
     (tmp_path / "half").mkdir()
     assert dev_llama.Build("0.3.36", "native-cpu", tmp_path / "half").wheel is None
     assert dev_llama.Build("0.3.36", "native-cpu", tmp_path / "absent").wheel is None
+
+
+FAKE_PIP = """
+import json, os, sys, zipfile
+from pathlib import Path
+folder = Path(sys.argv[sys.argv.index("--wheel-dir") + 1])
+with zipfile.ZipFile(folder / "llama_cpp_python-0.3.36-py3-none-any.whl", "w") as archive:
+    for member in os.environ["FAKE_MEMBERS"].split():
+        archive.writestr(member, "")
+seen = {"arguments": sys.argv[1:], "environment": dict(os.environ)}
+Path(os.environ["FAKE_SEEN"]).write_text(json.dumps(seen), encoding="utf-8")
+sys.exit(int(os.environ.get("FAKE_EXIT", "0")))
+"""
+
+
+@pytest.fixture
+def fake_pip(tmp_path, monkeypatch):
+    """A pip that writes a wheel with the members in FAKE_MEMBERS, and tells how it was called."""
+    (tmp_path / "fake" / "pip").mkdir(parents=True)
+    (tmp_path / "fake" / "pip" / "__main__.py").write_text(FAKE_PIP, encoding="utf-8")
+    (tmp_path / "fake" / "pip" / "__init__.py").write_text("", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "fake"))
+    monkeypatch.setenv("FAKE_SEEN", str(tmp_path / "seen.json"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    return lambda: json.loads((tmp_path / "seen.json").read_text(encoding="utf-8"))
+
+
+def test_compiled_wheel_is_kept_and_pips_own_cache_is_not_asked(tmp_path, fake_pip, monkeypatch):
+    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-vulkan.so include/ggml-vulkan.h")
+    build = dev_llama.Build("0.3.36", "native-vulkan", tmp_path / "cache" / "key")
+    dev_llama.compile_wheel(build, Path(sys.executable), VulkanSdk(include=Path("headers")))
+    assert build.wheel is not None
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"key", "logs"}
+    seen = fake_pip()
+    assert "--no-cache-dir" in seen["arguments"]
+    assert "llama-cpp-python==0.3.36" in seen["arguments"]
+    flags = seen["environment"]["CMAKE_ARGS"].split()
+    assert {"-DGGML_VULKAN=ON", "-DLLAVA_BUILD=OFF", "-DVulkan_INCLUDE_DIR=headers"} <= set(flags)
+    assert "SOURCE_DATE_EPOCH" not in seen["environment"]
+
+
+def test_wheel_without_the_wanted_backend_is_refused(tmp_path, fake_pip, monkeypatch):
+    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-cpu.so include/ggml-vulkan.h")
+    build = dev_llama.Build("0.3.36", "native-vulkan", tmp_path / "cache" / "key")
+    with pytest.raises(DevError, match="without ggml-vulkan"):
+        dev_llama.compile_wheel(build, Path(sys.executable), VulkanSdk())
+    assert build.wheel is None
+
+
+def test_failed_build_leaves_nothing_to_mistake_for_a_finished_one(tmp_path, fake_pip, monkeypatch):
+    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-cpu.so")
+    monkeypatch.setenv("FAKE_EXIT", "1")
+    build = dev_llama.Build("0.3.36", "native-cpu", tmp_path / "cache" / "key")
+    with pytest.raises(DevError, match="compiling"):
+        dev_llama.compile_wheel(build, Path(sys.executable))
+    assert build.wheel is None
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["logs"]
