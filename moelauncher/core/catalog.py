@@ -8,15 +8,22 @@ are read; what was read before comes from the :class:`HeaderCache`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from moelauncher.core.catalog_entry import (
+    CatalogEntry,
+    entry_as_json,
+    entry_of_facts,
+    from_stored,
+    to_stored,
+)
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.gguf_header import GgufHeader, first_architecture, read_header
 from moelauncher.core.header_cache import FileStamp, HeaderCache
 from moelauncher.core.mmproj_pairing import Projector, projector_for
-from moelauncher.core.model_facts import ModelFacts, facts_of
+from moelauncher.core.model_facts import facts_of
 from moelauncher.core.model_files import (
     load_facts,
     missing_shard,
@@ -38,102 +45,6 @@ __all__ = [
     "load_facts",
     "scan",
 ]
-
-
-@dataclass(frozen=True)
-class CatalogEntry:
-    """One row of the list. Numbers that could not be read are None; 0 means none of it.
-
-    ``role`` is that of :class:`ModelFacts`, "unknown" for a file that could not be read that
-    far, or "folder" for a folder that could not be read. ``problem`` is one sentence, "" where
-    nothing speaks against loading; ``hint`` says what to do about it.
-    """
-
-    path: Path  # the first shard
-    files: tuple[Path, ...]
-    name: str  # fit to be shown on one line
-    arch: str = ""
-    quant: str = ""
-    size_bytes: int | None = None
-    n_params: int | None = None
-    n_active_params: int | None = None
-    n_layer: int | None = None
-    n_moe_layers: int | None = None
-    n_expert: int | None = None
-    n_expert_used: int | None = None
-    ctx_train: int | None = None
-    mmproj: Path | None = None
-    role: str = "unknown"
-    problem: str = ""
-    hint: str = ""
-    n_embd: int | None = None
-    has_chat_template: bool = False
-
-    @property
-    def offered(self) -> bool:
-        """Whether a chat with it can be started."""
-        return self.role == "chat" and not self.problem
-
-    @property
-    def description(self) -> str:
-        """One line of facts for the row: architecture, storage, experts."""
-        parts = [self.arch, self.quant]
-        if self.n_expert:
-            parts.append(tr("MoE {n}/{used}").format(n=self.n_expert, used=self.n_expert_used))
-        elif self.role == "chat" and not self.problem:
-            parts.append(tr("dense"))
-        if self.role not in ("chat", "unknown", "folder"):
-            parts.append(self.role)
-        return "  ".join(part for part in parts if part)
-
-
-def entry_as_json(entry: CatalogEntry) -> dict[str, object]:
-    """The entry as ``list --json`` prints it; unknown numbers are None."""
-    return {
-        "path": str(entry.path),
-        "files": [str(file) for file in entry.files],
-        "name": entry.name,
-        "arch": entry.arch,
-        "quant": entry.quant,
-        "size_bytes": entry.size_bytes,
-        "n_params": entry.n_params,
-        "n_active_params": entry.n_active_params,
-        "n_layer": entry.n_layer,
-        "n_moe_layers": entry.n_moe_layers,
-        "n_expert": entry.n_expert,
-        "n_expert_used": entry.n_expert_used,
-        "ctx_train": entry.ctx_train,
-        "mmproj": None if entry.mmproj is None else str(entry.mmproj),
-        "role": entry.role,
-        "problem": entry.problem or None,
-    }
-
-
-def entry_of_facts(facts: ModelFacts) -> CatalogEntry:
-    """The light entry of a model whose facts are known (its projector is not looked for)."""
-    n_embd = facts.n_embd
-    if facts.role == "mmproj":
-        stated = facts.metadata.get("clip.vision.projection_dim")
-        n_embd = stated if isinstance(stated, int) else None
-    has_layers = facts.n_layer_all > 0
-    return CatalogEntry(
-        path=facts.path,
-        files=facts.files,
-        name=display_name(facts.name) or display_name(facts.path.stem),
-        arch=display_name(facts.arch),
-        quant=facts.quant,
-        size_bytes=facts.size_bytes,
-        n_params=facts.n_params,
-        n_active_params=facts.n_active_params,
-        n_layer=facts.n_layer if has_layers else None,
-        n_moe_layers=len(facts.expert_layers) if has_layers else None,
-        n_expert=facts.n_expert if has_layers else None,
-        n_expert_used=facts.n_expert_used if has_layers else None,
-        ctx_train=facts.ctx_train,
-        role=facts.role,
-        n_embd=n_embd,
-        has_chat_template=facts.has_chat_template,
-    )
 
 
 def entry_of(path: Path, *, cache: HeaderCache | None = None) -> CatalogEntry:
@@ -204,12 +115,12 @@ def _read(files: tuple[Path, ...], cache: HeaderCache | None) -> CatalogEntry:
     stamps = _stamps(files) if cache is not None else None
     if cache is not None and stamps is not None:
         stored = cache.get(stamps)
-        entry = None if stored is None else _from_stored(files, stored)
+        entry = None if stored is None else from_stored(files, stored)
         if entry is not None:
             return entry
     entry = _read_headers(files)
     if cache is not None and stamps is not None and not entry.problem:
-        cache.put(stamps, _to_stored(entry))
+        cache.put(stamps, to_stored(entry))
     return entry
 
 
@@ -262,43 +173,6 @@ def _file_bytes(files: Sequence[Path]) -> int | None:
         return sum(file.stat().st_size for file in files)
     except (OSError, ValueError):
         return None
-
-
-def _to_stored(entry: CatalogEntry) -> dict[str, object]:
-    values = asdict(entry)
-    for derived in ("path", "files", "mmproj", "problem", "hint"):
-        del values[derived]
-    return values
-
-
-_TEXTS = frozenset({"name", "arch", "quant", "role"})
-_NUMBERS = frozenset(
-    {
-        "size_bytes",
-        "n_params",
-        "n_active_params",
-        "n_layer",
-        "n_moe_layers",
-        "n_expert",
-        "n_expert_used",
-        "ctx_train",
-        "n_embd",
-    }
-)
-
-
-def _from_stored(files: tuple[Path, ...], stored: Mapping[str, object]) -> CatalogEntry | None:
-    """The entry that was stored; None where the values are not what this program stores."""
-    if set(stored) != _TEXTS | _NUMBERS | {"has_chat_template"}:
-        return None
-    for key, value in stored.items():
-        if key in _TEXTS and not isinstance(value, str):
-            return None
-        if key in _NUMBERS and not (value is None or type(value) is int):
-            return None
-    if not isinstance(stored["has_chat_template"], bool):
-        return None
-    return CatalogEntry(path=files[0], files=files, **stored)  # type: ignore[arg-type]
 
 
 class _Folder:

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.ggml_types import GGML_TYPES, REMOVED_TYPES
+from moelauncher.core.header_bytes import (
+    GGUF_ARRAY,
+    GGUF_STRING,
+    VALUE_BYTES,
+    VALUE_CODES,
+    HeaderBytes,
+    damaged,
+)
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 
@@ -71,29 +77,9 @@ class GgufHeader:
     missing_bytes: int = 0
 
 
-GGUF_STRING = 8
-GGUF_ARRAY = 9
-#: Struct code of each fixed-size GGUF value type.
-_CODES = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
-_SIZES = {number: struct.calcsize(f"<{code}") for number, code in _CODES.items()}
-
 # Limits that no real file comes near; they bound time and memory on a damaged one.
-_MAX_HEADER_BYTES = 512 << 20
 _MAX_VALUES = 1 << 16
 _MAX_TENSORS = 1 << 18
-_MAX_STRINGS = 1 << 24
 _MAX_KEY_BYTES = 65535
 _MAX_STRING_BYTES = 16 << 20
 _MAX_READ_ELEMENTS = 1 << 22
@@ -106,7 +92,6 @@ _MAX_INT64 = (1 << 63) - 1
 SHORT_ARRAY = 4096
 SHORT_STRING_ARRAY = 64
 
-_CHUNK_BYTES = 1 << 20
 _NEWEST_VERSION = 3
 _PEEK_BYTES = 4096
 
@@ -126,7 +111,7 @@ def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHead
         if not stat.S_ISREG(info.st_mode):
             raise LauncherError(tr("This is not a regular file."), details=str(path))
         with path.open("rb", buffering=0) as file:
-            return _parse(path, _HeaderBytes(file, os.fstat(file.fileno()).st_size), arrays)
+            return _parse(path, HeaderBytes(file, os.fstat(file.fileno()).st_size), arrays)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
@@ -156,136 +141,7 @@ def _unreadable(path: Path, error: Exception) -> LauncherError:
     return LauncherError(tr("The file cannot be read: {reason}.").format(reason=reason))
 
 
-def _damaged(what: str) -> LauncherError:
-    return LauncherError(
-        tr("The file is damaged: {what}.").format(what=what), tr("Download or copy it again.")
-    )
-
-
-def _cut_in_header() -> LauncherError:
-    return LauncherError(
-        tr("The file is cut short: it ends inside its header."), tr("Download or copy it again.")
-    )
-
-
-class _HeaderBytes:
-    """A moving window over the file's first bytes. Holds about one chunk at a time."""
-
-    def __init__(self, file: BinaryIO, file_bytes: int) -> None:
-        self._file = file
-        self.file_bytes = file_bytes
-        self._start = 0  # where in the file the window begins
-        self._buffer = b""
-        self._at = 0  # next byte, within the window
-        self._order = "<"
-        self._n_strings = 0
-        self._u32 = struct.Struct("<I")
-        self._u64 = struct.Struct("<Q")
-
-    def set_byte_order(self, order: str) -> None:
-        self._order = order
-        self._u32 = struct.Struct(f"{order}I")
-        self._u64 = struct.Struct(f"{order}Q")
-
-    @property
-    def position(self) -> int:
-        return self._start + self._at
-
-    @property
-    def remaining(self) -> int:
-        return self.file_bytes - self.position
-
-    def _need(self, n_bytes: int) -> None:
-        """Make the window hold ``n_bytes`` at the current place, or raise."""
-        if self._at + n_bytes <= len(self._buffer):
-            return
-        position = self.position
-        if n_bytes > self.file_bytes - position:
-            raise _cut_in_header()
-        if position + n_bytes > _MAX_HEADER_BYTES:
-            raise _damaged(tr("its header has no end"))
-        wanted = min(max(n_bytes, _CHUNK_BYTES), self.file_bytes - position)
-        self._buffer = b""  # the old window goes before the new one comes
-        self._file.seek(position)
-        pieces = bytearray()
-        while len(pieces) < wanted:
-            piece = self._file.read(wanted - len(pieces))
-            if not piece:
-                break
-            pieces += piece
-        self._start, self._at, self._buffer = position, 0, bytes(pieces)
-        if len(self._buffer) < n_bytes:
-            raise LauncherError(tr("The file changed while it was read."), tr("Try again."))
-
-    def u32(self) -> int:
-        self._need(4)
-        value: int = self._u32.unpack_from(self._buffer, self._at)[0]
-        self._at += 4
-        return value
-
-    def u64(self) -> int:
-        self._need(8)
-        value: int = self._u64.unpack_from(self._buffer, self._at)[0]
-        self._at += 8
-        return value
-
-    def raw(self, n_bytes: int) -> bytes:
-        self._need(n_bytes)
-        data = self._buffer[self._at : self._at + n_bytes]
-        self._at += n_bytes
-        return data
-
-    def string(self, limit: int) -> bytes:
-        length = self.u64()
-        if length > limit:
-            raise _damaged(tr("a text in its header claims {n} bytes").format(n=length))
-        return self.raw(length)
-
-    def value(self, kind: int) -> object:
-        code = _CODES[kind]
-        return struct.unpack(f"{self._order}{code}", self.raw(_SIZES[kind]))[0]
-
-    def values(self, kind: int, length: int) -> tuple[object, ...]:
-        data = self.raw(length * _SIZES[kind])
-        return struct.unpack(f"{self._order}{length}{_CODES[kind]}", data)
-
-    def skip(self, n_bytes: int) -> None:
-        if n_bytes > self.remaining:
-            raise (
-                _cut_in_header()
-                if n_bytes <= _MAX_HEADER_BYTES
-                else _damaged(tr("an array in its header claims {n} bytes").format(n=n_bytes))
-            )
-        self._at += n_bytes
-
-    def count_strings(self, length: int) -> None:
-        """Account for an array of ``length`` strings before any of it is read."""
-        self._n_strings += length
-        if self._n_strings > _MAX_STRINGS:
-            raise _damaged(tr("an array in its header claims {n} texts").format(n=length))
-        if length * 8 > self.remaining:
-            raise _cut_in_header()
-
-    def skip_strings(self, length: int) -> None:
-        """Step over ``length`` strings; the one hot loop of the reader."""
-        unpack = self._u64.unpack_from
-        while length:
-            self._need(8)
-            buffer, at, done = self._buffer, self._at, 0
-            try:
-                for done in range(length):  # noqa: B007 - its last value is used below
-                    at += 8 + unpack(buffer, at)[0]
-            except (struct.error, OverflowError, IndexError):
-                # The window ended before string number `done`, or its length made no sense.
-                length -= done
-            else:
-                length = 0
-            if self._start + at > self.file_bytes:
-                raise _cut_in_header()
-            self._at = at
-
-
-def _parse(path: Path, data: _HeaderBytes, arrays: frozenset[str]) -> GgufHeader:
+def _parse(path: Path, data: HeaderBytes, arrays: frozenset[str]) -> GgufHeader:
     if data.file_bytes == 0:
         raise LauncherError(tr("The file is empty."), tr("Download or copy it again."))
     if data.raw(min(4, data.file_bytes)) != b"GGUF":
@@ -295,13 +151,13 @@ def _parse(path: Path, data: _HeaderBytes, arrays: frozenset[str]) -> GgufHeader
     version, byte_order = _read_version(data)
     n_tensors, n_values = data.u64(), data.u64()
     if n_values > _MAX_VALUES:
-        raise _damaged(tr("its header claims {n} values").format(n=n_values))
+        raise damaged(tr("its header claims {n} values").format(n=n_values))
     if n_tensors > _MAX_TENSORS:
-        raise _damaged(tr("its header claims {n} tensors").format(n=n_tensors))
+        raise damaged(tr("its header claims {n} tensors").format(n=n_tensors))
     metadata = _read_metadata(data, n_values, arrays)
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or alignment <= 0 or alignment & (alignment - 1):
-        raise _damaged(tr("its alignment is {n}").format(n=alignment))
+        raise damaged(tr("its alignment is {n}").format(n=alignment))
     tensors, end = _read_tensors(data, n_tensors, alignment)
     data_offset = data.position
     if n_tensors:
@@ -326,14 +182,14 @@ def _parse(path: Path, data: _HeaderBytes, arrays: frozenset[str]) -> GgufHeader
     )
 
 
-def _read_version(data: _HeaderBytes) -> tuple[int, str]:
+def _read_version(data: HeaderBytes) -> tuple[int, str]:
     version, byte_order = data.u32(), "little"
     # A version of the other byte order has its number in the upper half.
     if version and not version & 0xFFFF:
         version, byte_order = int.from_bytes(version.to_bytes(4, "little"), "big"), "big"
         data.set_byte_order(">")
     if version == 0:
-        raise _damaged(tr("its format version is 0"))
+        raise damaged(tr("its format version is 0"))
     if version == 1:
         raise LauncherError(
             tr("The file is in GGUF version 1, which llama.cpp no longer reads."),
@@ -349,27 +205,27 @@ def _read_version(data: _HeaderBytes) -> tuple[int, str]:
     return version, byte_order
 
 
-def _read_metadata(data: _HeaderBytes, n_values: int, arrays: frozenset[str]) -> dict[str, object]:
+def _read_metadata(data: HeaderBytes, n_values: int, arrays: frozenset[str]) -> dict[str, object]:
     metadata: dict[str, object] = {}
     for _ in range(n_values):
         key = data.string(_MAX_KEY_BYTES).decode("utf-8", "backslashreplace")
         if not key:
-            raise _damaged(tr("a name in its header is empty"))
+            raise damaged(tr("a name in its header is empty"))
         if key in metadata:
-            raise _damaged(tr("its header names {key} twice").format(key=ascii(key[:80])))
+            raise damaged(tr("its header names {key} twice").format(key=ascii(key[:80])))
         metadata[key] = _read_value(data, key, data.u32(), key in arrays)
     return metadata
 
 
-def _read_value(data: _HeaderBytes, key: str, kind: int, wanted: bool) -> object:
-    if kind in _CODES:
+def _read_value(data: HeaderBytes, key: str, kind: int, wanted: bool) -> object:
+    if kind in VALUE_CODES:
         return data.value(kind)
     if kind == GGUF_STRING:
         return data.string(_MAX_STRING_BYTES).decode("utf-8", "replace")
     if kind == GGUF_ARRAY:
         kind, length = data.u32(), data.u64()
-        if kind in _CODES:
-            n_bytes = length * _SIZES[kind]
+        if kind in VALUE_CODES:
+            n_bytes = length * VALUE_BYTES[kind]
             if length <= SHORT_ARRAY or (
                 wanted and length <= _MAX_READ_ELEMENTS and n_bytes <= data.remaining
             ):
@@ -384,13 +240,13 @@ def _read_value(data: _HeaderBytes, key: str, kind: int, wanted: bool) -> object
                 )
             data.skip_strings(length)
             return SkippedArray(kind, length)
-    raise _damaged(
+    raise damaged(
         tr("the value {key} has the unknown type {kind}").format(key=ascii(key[:80]), kind=kind)
     )
 
 
 def _read_tensors(
-    data: _HeaderBytes, n_tensors: int, alignment: int
+    data: HeaderBytes, n_tensors: int, alignment: int
 ) -> tuple[tuple[TensorInfo, ...], int]:
     """The tensor table, and where its last byte lies in the data section."""
     tensors: list[TensorInfo] = []
@@ -399,11 +255,11 @@ def _read_tensors(
     for _ in range(n_tensors):
         name = data.string(_MAX_NAME_BYTES).decode("utf-8", "backslashreplace")
         if name in names:
-            raise _damaged(tr("it holds the tensor {name} twice").format(name=ascii(name)))
+            raise damaged(tr("it holds the tensor {name} twice").format(name=ascii(name)))
         names.add(name)
         n_dims = data.u32()
         if n_dims > _MAX_DIMS:
-            raise _damaged(
+            raise damaged(
                 tr("tensor {name} claims {n} dimensions").format(name=ascii(name), n=n_dims)
             )
         shape = tuple(data.u64() for _ in range(n_dims))
@@ -411,14 +267,12 @@ def _read_tensors(
         for size in shape:
             n_elements *= size
             if size > _MAX_INT64 or n_elements > _MAX_INT64:
-                raise _damaged(tr("tensor {name} has an absurd shape").format(name=ascii(name)))
+                raise damaged(tr("tensor {name} has an absurd shape").format(name=ascii(name)))
         kind = data.u32()
         n_bytes = _tensor_bytes(name, kind, shape, n_elements)
         offset = data.u64()
         if offset != next_offset:
-            raise _damaged(
-                tr("tensor {name} does not lie where it should").format(name=ascii(name))
-            )
+            raise damaged(tr("tensor {name} does not lie where it should").format(name=ascii(name)))
         end = offset + n_bytes
         next_offset = -(-end // alignment) * alignment
         tensors.append(TensorInfo(name, shape, kind, offset, n_bytes, n_elements))
@@ -445,7 +299,7 @@ def _tensor_bytes(name: str, kind: int, shape: tuple[int, ...], n_elements: int)
         )
     row = shape[0] if shape else 1
     if row % storage.block_size:
-        raise _damaged(
+        raise damaged(
             tr("a row of tensor {name} is not a whole number of {type} blocks").format(
                 name=ascii(name), type=storage.name
             )
@@ -463,7 +317,7 @@ def first_architecture(path: Path) -> str | None:
         if not stat.S_ISREG(path.stat().st_mode):
             return None
         with path.open("rb", buffering=0) as file:
-            data = _HeaderBytes(file, min(os.fstat(file.fileno()).st_size, _PEEK_BYTES))
+            data = HeaderBytes(file, min(os.fstat(file.fileno()).st_size, _PEEK_BYTES))
             if data.raw(4) != b"GGUF":
                 return None
             _read_version(data)
