@@ -7,6 +7,7 @@ order. Any thread; each call asks the drivers anew (memory changes).
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 from moelauncher.core.machine import BackendDevice
 from moelauncher.engine.native import Native, load_native
@@ -48,7 +49,11 @@ def list_devices() -> tuple[BackendDevice, ...]:
 
 def list_gpus() -> tuple[BackendDevice, ...]:
     """The devices that layers can be offloaded to: GPUs, or integrated GPUs where no other is."""
-    devices = list_devices()
+    return gpus_of(list_devices())
+
+
+def gpus_of(devices: Sequence[BackendDevice]) -> tuple[BackendDevice, ...]:
+    """The same choice among devices that the child process listed. Pure."""
     gpus = tuple(device for device in devices if device.kind == "gpu")
     return gpus or tuple(device for device in devices if device.kind == "igpu")
 
