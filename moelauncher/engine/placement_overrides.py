@@ -15,6 +15,12 @@ from moelauncher.engine.devices import device_handles
 from moelauncher.engine.native import Native
 
 
+class _BufferTypeOverride(ctypes.Structure):
+    """``llama_model_tensor_buft_override`` of llama.h, which the bindings do not define."""
+
+    _fields_ = (("pattern", ctypes.c_char_p), ("buft", ctypes.c_void_p))
+
+
 class NativePlacement:
     """The arrays behind ``llama_model_params``: keep it alive until the load has returned."""
 
@@ -43,9 +49,8 @@ class NativePlacement:
         # the CPU's faster repacked buffers.
         if not self._patterns or not self._placement.devices:
             return None
-        entry = self._native.lib.llama_model_tensor_buft_override
         buffer_type = self._native.ggml_base.ggml_backend_cpu_buffer_type()
-        array = (entry * (len(self._patterns) + 1))()
+        array = (_BufferTypeOverride * (len(self._patterns) + 1))()
         for item, pattern in zip(array, self._patterns, strict=False):
             item.pattern, item.buft = pattern, buffer_type
         return array  # the last entry stays NULL and ends the list
