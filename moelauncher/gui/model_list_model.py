@@ -1,0 +1,221 @@
+"""The catalog as a Qt list: entries in, roles for the delegate and for assistive tools out.
+
+The model keeps its rows sorted (usable ones by name, then those with a problem), so the
+proxy in front of it only filters, in C++. GUI thread only.
+"""
+
+from __future__ import annotations
+
+import html
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRegularExpression,
+    QSortFilterProxyModel,
+    Qt,
+)
+
+from moelauncher.core.catalog import CatalogEntry
+from moelauncher.core.units import format_bytes, format_parameters
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """What one row shows. ``level`` is "good", "warn", "bad", or "" for no dot."""
+
+    entry: CatalogEntry
+    verdict: str = ""
+    level: str = ""
+
+    @property
+    def sort_key(self) -> tuple[bool, str, str]:
+        """Rows with a problem come last; equal names are told apart by their path."""
+        return bool(self.entry.problem), self.entry.name.casefold(), str(self.entry.path)
+
+
+def is_listed(entry: CatalogEntry) -> bool:
+    """Whether the window lists an entry: one can chat with it, or must hear why not."""
+    return entry.role == "chat" or bool(entry.problem)
+
+
+class ModelListModel(QAbstractListModel):
+    """One row an entry."""
+
+    ROW = Qt.ItemDataRole.UserRole
+    SEARCH = Qt.ItemDataRole.UserRole + 1
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[ModelRow] = []
+        self._verdicts: dict[Path, tuple[str, str]] = {}
+
+    @property
+    def entries(self) -> list[CatalogEntry]:
+        """What is listed, in the order of the rows."""
+        return [row.entry for row in self._rows]
+
+    def row_of(self, path: Path) -> int | None:
+        """Which row shows the model at ``path``."""
+        return next((i for i, row in enumerate(self._rows) if row.entry.path == path), None)
+
+    def set_entries(self, entries: Iterable[CatalogEntry]) -> None:
+        """Replace all rows; verdicts of entries that stay are kept."""
+        self.beginResetModel()
+        listed = {entry.path: entry for entry in entries if is_listed(entry)}
+        self._verdicts = {p: v for p, v in self._verdicts.items() if p in listed}
+        self._rows = sorted(map(self._row_for, listed.values()), key=lambda row: row.sort_key)
+        self.endResetModel()
+
+    def upsert(self, entry: CatalogEntry) -> None:
+        """Add a row, or show what is now known of its file."""
+        old = self.row_of(entry.path)
+        if not is_listed(entry):
+            self.remove(entry.path)
+            return
+        row = self._row_for(entry)
+        if old is None:
+            at = self._place_for(row)
+            self.beginInsertRows(QModelIndex(), at, at)
+            self._rows.insert(at, row)
+            self.endInsertRows()
+            return
+        if row == self._rows[old]:
+            return
+        rest = self._rows[:old] + self._rows[old + 1 :]
+        at = bisect_left(rest, row.sort_key, key=lambda other: other.sort_key)
+        if at != old:
+            # Qt counts the target among the rows before the move.
+            target = at if at < old else at + 1
+            self.beginMoveRows(QModelIndex(), old, old, QModelIndex(), target)
+            self._rows = rest
+            self._rows.insert(at, row)
+            self.endMoveRows()
+        self._rows[at] = row
+        self.dataChanged.emit(self.index(at), self.index(at))
+
+    def remove(self, path: Path) -> None:
+        """Drop the row of ``path``, where there is one."""
+        at = self.row_of(path)
+        self._verdicts.pop(path, None)
+        if at is not None:
+            self.beginRemoveRows(QModelIndex(), at, at)
+            del self._rows[at]
+            self.endRemoveRows()
+
+    def set_verdict(self, path: Path, text: str, level: str) -> None:
+        """Say how a model would run; kept also for a row that is still to come."""
+        self._verdicts[path] = (text, level)
+        at = self.row_of(path)
+        if at is not None:
+            self._rows[at] = replace(self._rows[at], verdict=text, level=level)
+            self.dataChanged.emit(self.index(at), self.index(at))
+
+    def _row_for(self, entry: CatalogEntry) -> ModelRow:
+        return ModelRow(entry, *self._verdicts.get(entry.path, ("", "")))
+
+    def _place_for(self, row: ModelRow) -> int:
+        return bisect_left(self._rows, row.sort_key, key=lambda other: other.sort_key)
+
+    def facts_line(self, entry: CatalogEntry) -> str:
+        """The second line: storage, files and experts, or what is wrong with the file."""
+        if entry.problem:
+            return entry.problem
+        parts = [entry.quant or entry.arch]
+        if len(entry.files) > 1:
+            parts.append(self.tr("{n} files").format(n=len(entry.files)))
+        if entry.n_expert:
+            parts.append(self._experts(entry))
+        elif entry.n_expert == 0:
+            parts.append(self.tr("dense"))
+        return " · ".join(part for part in parts if part)
+
+    def verdict_line(self, row: ModelRow) -> tuple[str, str]:
+        """The third line and its level: the verdict, else the size in parameters."""
+        if row.entry.problem:
+            unread = row.entry.role in ("unknown", "folder")
+            return (self.tr("cannot be read") if unread else self.tr("cannot be used")), "bad"
+        if row.verdict:
+            return row.verdict, row.level
+        if row.entry.n_params is None:
+            return "", ""
+        total = format_parameters(row.entry.n_params)
+        active = row.entry.n_active_params
+        if active is None or not row.entry.n_expert:
+            return self.tr("{n} parameters").format(n=total), ""
+        return (
+            self.tr("{n} parameters, {active} active").format(
+                n=total, active=format_parameters(active)
+            ),
+            "",
+        )
+
+    def size_text(self, entry: CatalogEntry) -> str:
+        """The size of all files; "" where unknown."""
+        return "" if entry.size_bytes is None else format_bytes(entry.size_bytes)
+
+    def _experts(self, entry: CatalogEntry) -> str:
+        if entry.n_expert_used is None:
+            return self.tr("MoE {n} experts").format(n=entry.n_expert)
+        return self.tr("MoE {n} experts, {used} used").format(
+            n=entry.n_expert, used=entry.n_expert_used
+        )
+
+    def _lines(self, row: ModelRow) -> list[str]:
+        entry = row.entry
+        named = " ".join(part for part in (entry.name, self.size_text(entry)) if part)
+        return [named, self.facts_line(entry), self.verdict_line(row)[0]]
+
+    def _tool_tip(self, row: ModelRow) -> str:
+        lines = [*self._lines(row), row.entry.hint, str(row.entry.path)]
+        # Names come from files; as a tooltip unescaped text might be taken for HTML.
+        return "<qt>" + "<br>".join(html.escape(line) for line in lines if line) + "</qt>"
+
+    # Qt's own
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid() or not 0 <= index.row() < len(self._rows):
+            return None
+        row = self._rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.entry.name
+        if role == self.ROW:
+            return row
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tool_tip(row)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(line for line in self._lines(row) if line)
+        if role == self.SEARCH:
+            entry = row.entry
+            return f"{entry.name} {entry.path.name} {entry.arch} {self.facts_line(entry)}"
+        return None
+
+
+class ModelFilter(QSortFilterProxyModel):
+    """Rows that hold every word of the filter, in any order and case."""
+
+    def __init__(self, source: ModelListModel) -> None:
+        super().__init__(source)
+        self.setSourceModel(source)
+        self.setFilterRole(ModelListModel.SEARCH)
+
+    def set_words(self, text: str) -> None:
+        """Show rows that hold all the words in ``text``."""
+        words = "".join(f"(?=.*{QRegularExpression.escape(word)})" for word in text.split())
+        options = (
+            QRegularExpression.PatternOption.CaseInsensitiveOption
+            | QRegularExpression.PatternOption.DotMatchesEverythingOption
+            | QRegularExpression.PatternOption.UseUnicodePropertiesOption
+        )
+        self.setFilterRegularExpression(QRegularExpression("^" + words, options))

@@ -1,0 +1,375 @@
+"""The left of the window: the models found, a filter, and how to add more.
+
+Values come in by methods, wishes go out by signals; it touches no file. GUI thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPushButton,
+    QStackedLayout,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from moelauncher.core.catalog import CatalogEntry
+from moelauncher.gui import theme as look
+from moelauncher.gui.drop_hint import DropHint
+from moelauncher.gui.model_list_model import ModelFilter, ModelListModel, ModelRow, is_listed
+from moelauncher.gui.model_row_delegate import ModelRowDelegate
+from moelauncher.gui.pane import plain_label, rule
+
+
+class FilterField(QLineEdit):
+    """The filter. Down goes to the list, Escape empties it.
+
+    Signals:
+        leave_requested(): Down was pressed.
+    """
+
+    leave_requested = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down:
+            self.leave_requested.emit()
+        elif event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        else:
+            super().keyPressEvent(event)
+
+
+class ModelListPane(QWidget):
+    """Header, filter, list (or what to do without models), and the drop hint.
+
+    Signals:
+        entry_selected(object): the selected CatalogEntry, or None; also when what is known of
+            the selected one changed.
+        add_folder_requested(), add_file_requested(): open the chooser.
+        refresh_requested(): look at the folders again.
+        remove_requested(object): no longer list this folder or file (a Path of set_sources).
+        demo_requested(): build the sample model.
+        copy_path_requested(object): the entry whose path is wanted on the clipboard.
+    """
+
+    entry_selected = Signal(object)
+    add_folder_requested = Signal()
+    add_file_requested = Signal()
+    refresh_requested = Signal()
+    remove_requested = Signal(object)
+    demo_requested = Signal()
+    copy_path_requested = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("modelListPane")
+        self.setProperty("panel", True)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._scanning = False
+        self._filtering = False
+        self._sources: list[Path] = []
+        self._told: CatalogEntry | None = None
+        self._model = ModelListModel(self)
+        self._filtered = ModelFilter(self._model)
+        self.filter = self._make_filter()
+        self.list = self._make_list()
+        self._folder_menu = QMenu(self)
+        self._folder_menu.aboutToShow.connect(self._fill_folder_menu)
+
+        self._list_or_hint = QStackedLayout()
+        self._list_or_hint.addWidget(self.list)
+        self._list_or_hint.addWidget(self._make_empty())
+        self.drop_hint = DropHint(self.tr("Drop a GGUF or a folder here"), self)
+        self.drop_hint.clicked.connect(self.add_file_requested)
+
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._make_header())
+        column.addWidget(rule(self))
+        column.addLayout(_inset(self.filter, 10, 10))
+        column.addLayout(self._list_or_hint, 1)
+        column.addLayout(_inset(self.drop_hint, look.GRID, look.PANE_MARGIN))
+        self.setTabOrder(self.filter, self.list)
+        self.setFocusProxy(self.list)
+        look.theme().changed.connect(self.list.viewport().update)
+        self._refresh()
+
+    # Values in
+
+    def entries(self) -> list[CatalogEntry]:
+        """What is listed, filtered or not."""
+        return self._model.entries
+
+    def selected(self) -> CatalogEntry | None:
+        """The entry that is selected."""
+        row = self.list.currentIndex().data(ModelListModel.ROW)
+        return row.entry if isinstance(row, ModelRow) else None
+
+    def set_entries(self, entries: Iterable[CatalogEntry]) -> None:
+        """Replace the list; the selection stays with its path."""
+        kept = self._told.path if self._told is not None else None
+        self._model.set_entries(entries)
+        if kept is not None:
+            self._select(kept)
+        self._refresh()
+        self._tell()
+
+    def upsert(self, entry: CatalogEntry) -> None:
+        """Add an entry, or update the row of its path."""
+        if not is_listed(entry):
+            self._deselect(entry.path)
+        self._model.upsert(entry)
+        self._refresh()
+        self._tell()
+
+    def remove(self, path: Path) -> None:
+        """Drop the row of ``path``."""
+        self._deselect(path)
+        self._model.remove(path)
+        self._refresh()
+        self._tell()
+
+    def select_path(self, path: Path) -> bool:
+        """Select the model at ``path``, ending a filter that hides it; False if not listed."""
+        if self._model.row_of(path) is None:
+            return False
+        if not self._select(path):
+            self.filter.clear()
+            self._select(path)
+        self._tell()
+        return True
+
+    def set_verdict(self, path: Path, text: str, level: str) -> None:
+        """How the model would run. ``level``: "good", "warn", "bad", or "" for no dot."""
+        self._model.set_verdict(path, text, level)
+
+    def set_scanning(self, scanning: bool) -> None:
+        """Whether folders are being read."""
+        self._scanning = scanning
+        self._refresh()
+
+    def set_sources(self, sources: Sequence[Path]) -> None:
+        """The folders and single files that the user added, and can take away again."""
+        self._sources = list(sources)
+
+    # Parts
+
+    def _make_filter(self) -> FilterField:
+        field = FilterField(self)
+        field.setObjectName("modelFilter")
+        field.setAccessibleName(self.tr("Filter models"))
+        field.setClearButtonEnabled(True)
+        field.textChanged.connect(self._filter_changed)
+        field.leave_requested.connect(self._enter_list)
+        return field
+
+    def _make_list(self) -> QListView:
+        view = QListView(self)
+        view.setObjectName("modelList")
+        view.setAccessibleName(self.tr("Models"))
+        view.setModel(self._filtered)
+        view.setItemDelegate(ModelRowDelegate(self._model, view))
+        view.setUniformItemSizes(True)
+        view.setFrameShape(QFrame.Shape.NoFrame)
+        view.setMouseTracking(True)
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(self._show_row_menu)
+        view.selectionModel().selectionChanged.connect(self._selection_changed)
+        return view
+
+    def _make_header(self) -> QWidget:
+        header = QWidget(self)
+        header.setFixedHeight(look.HEADER_HEIGHT - look.BORDER)
+        title = plain_label(self.tr("Models"), parent=header)
+        title.setFont(look.font("body", bold=True))
+        self.folder_button = QPushButton(self.tr("+ Folder"), header)
+        self.folder_button.setObjectName("folderButton")
+        self.folder_button.setToolTip(self.tr("Add or remove folders with models"))
+        self.folder_button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
+        self.folder_button.setMenu(self._folder_menu)
+        self.refresh_button = QToolButton(header)
+        self.refresh_button.setObjectName("refreshButton")
+        self.refresh_button.setText("⟳")
+        self.refresh_button.setToolTip(self.tr("Look at the folders again"))
+        self.refresh_button.setAccessibleName(self.tr("Refresh"))
+        self.refresh_button.clicked.connect(self.refresh_requested)
+        row = QHBoxLayout(header)
+        row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
+        row.setSpacing(look.GRID)
+        row.addWidget(title)
+        row.addStretch(1)
+        row.addWidget(self.folder_button)
+        row.addWidget(self.refresh_button)
+        return header
+
+    def _make_empty(self) -> QWidget:
+        page = QWidget(self)
+        self._empty_text = QLabel(page)
+        self._empty_text.setObjectName("modelListHint")
+        self._empty_text.setTextFormat(Qt.TextFormat.PlainText)
+        self._empty_text.setWordWrap(True)
+        look.set_tone(self._empty_text, "muted")
+        self._add_folder = QPushButton(self.tr("Add a folder…"), page)
+        self._add_folder.clicked.connect(self.add_folder_requested)
+        self._demo = QPushButton(self.tr("Build the sample model"), page)
+        self._demo.setObjectName("demoButton")
+        self._demo.setToolTip(self.tr("A small model made on this machine, to try the program"))
+        self._demo.clicked.connect(self.demo_requested)
+        self._clear_filter = QPushButton(self.tr("Show all models"), page)
+        self._clear_filter.clicked.connect(self.filter.clear)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(look.PANE_MARGIN, look.GRID, look.PANE_MARGIN, look.GRID)
+        column.setSpacing(look.GRID)
+        for widget in (self._empty_text, self._add_folder, self._demo, self._clear_filter):
+            column.addWidget(widget)
+        column.addStretch(1)
+        return page
+
+    def _fill_folder_menu(self) -> None:
+        menu = self._folder_menu
+        menu.clear()
+        menu.addAction(self.tr("Add folder…"), self.add_folder_requested.emit)
+        menu.addAction(self.tr("Add file…"), self.add_file_requested.emit)
+        if self._sources:
+            menu.addSeparator()
+        for source in self._sources:
+            self._add_remove_action(menu, source)
+
+    def _add_remove_action(self, menu: QMenu, source: Path) -> QAction:
+        # An ampersand in a path would else become a shortcut mark.
+        name = str(source).replace("&", "&&")
+        action = menu.addAction(self.tr("Remove {path}").format(path=name))
+        action.setToolTip(self.tr("Nothing is deleted from the disk."))
+        action.triggered.connect(lambda: self.remove_requested.emit(source))
+        return action
+
+    def _show_row_menu(self, point: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self._fill_row_menu(menu, self.list.indexAt(point)):
+            menu.popup(self.list.viewport().mapToGlobal(point))
+
+    def _fill_row_menu(self, menu: QMenu, index: QModelIndex) -> bool:
+        row = index.data(ModelListModel.ROW)
+        if not isinstance(row, ModelRow):
+            return False
+        entry = row.entry
+        menu.addAction(self.tr("Copy path"), lambda: self.copy_path_requested.emit(entry))
+        for source in self._sources:
+            if source == entry.path or source in entry.path.parents:
+                menu.addSeparator()
+                self._add_remove_action(menu, source)
+                break
+        return True
+
+    # Selection and filter
+
+    def _select(self, path: Path) -> bool:
+        row = self._model.row_of(path)
+        if row is None:
+            return False
+        index = self._filtered.mapFromSource(self._model.index(row))
+        if not index.isValid():
+            return False
+        self.list.setCurrentIndex(index)
+        self.list.scrollTo(index)
+        return True
+
+    def _deselect(self, path: Path) -> None:
+        # Else the view would choose a neighbour by itself: no model is picked but by the user.
+        entry = self.selected()
+        if entry is not None and entry.path == path:
+            self.list.selectionModel().clear()
+
+    def _selection_changed(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._filtering:
+            return
+        indexes = self.list.selectionModel().selectedIndexes()
+        row = indexes[0].data(ModelListModel.ROW) if indexes else None
+        entry = row.entry if isinstance(row, ModelRow) else None
+        if entry is None and self._told is not None and self._hidden(self._told):
+            # A filter hides the row; the choice stays.
+            return
+        if entry != self._told:
+            self._told = entry
+            self.entry_selected.emit(entry)
+
+    def _hidden(self, entry: CatalogEntry) -> bool:
+        return bool(self.filter.text()) and self._model.row_of(entry.path) is not None
+
+    def _filter_changed(self, text: str) -> None:
+        self._filtering = True
+        self.list.selectionModel().clear()
+        self._filtered.set_words(text)
+        if self._told is not None:
+            self._select(self._told.path)
+        self._filtering = False
+        self._refresh()
+
+    def _enter_list(self) -> None:
+        if self._filtered.rowCount() == 0:
+            return
+        self.list.setFocus(Qt.FocusReason.TabFocusReason)
+        if not self.list.selectionModel().hasSelection():
+            self.list.setCurrentIndex(self._filtered.index(0, 0))
+
+    def _refresh(self) -> None:
+        n_models = self._model.rowCount()
+        self.refresh_button.setEnabled(not self._scanning)
+        if self._scanning:
+            text = self.tr("Looking for models: {n} so far").format(n=n_models)
+        elif n_models == 1:
+            text = self.tr("Filter 1 model")
+        else:
+            text = self.tr("Filter {n} models").format(n=n_models)
+        self.filter.setPlaceholderText(text)
+        self.filter.setEnabled(n_models > 0)
+        self._list_or_hint.setCurrentIndex(0 if self._filtered.rowCount() else 1)
+        filtered_out = n_models > 0
+        if filtered_out:
+            hint = self.tr("No model has “{text}” in its name.").format(text=self.filter.text())
+        elif self._scanning:
+            hint = self.tr("Looking for models in your folders.")
+        else:
+            hint = self.tr(
+                "No models yet. Add the folder where your GGUF files are, "
+                "or start with a small sample model."
+            )
+        self._empty_text.setText(hint)
+        self._add_folder.setVisible(not filtered_out)
+        self._demo.setVisible(not filtered_out)
+        self._clear_filter.setVisible(filtered_out)
+
+    # Qt's own
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(208, 240)
+
+    def sizeHint(self) -> QSize:
+        return QSize(272, 600)
+
+
+def _inset(widget: QWidget, top: int, bottom: int) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setContentsMargins(look.PANE_MARGIN, top, look.PANE_MARGIN, bottom)
+    row.addWidget(widget)
+    return row
