@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from moelauncher.core.engine_protocol import ContextSettings, Engine
 from moelauncher.core.forecast import DryRunResult
 from moelauncher.core.log_file import LogTail
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
+from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.placement import Placement
 from moelauncher.core.settings import Settings
@@ -47,7 +47,8 @@ class Services:
     #: Window thread. The argument is called on the meter thread.
     make_meters: Callable[[Callable[[MachineSnapshot], None]], Meters]
     #: Pool thread; asks llama.cpp in the child process. The last argument: was it cancelled?
-    dry_run: Callable[[Path, Placement, ContextSettings, Callable[[], bool]], DryRunResult]
+    #: Raises LauncherError with the reason where llama.cpp refuses.
+    dry_run: Callable[[ModelFacts, Placement, ContextSettings, Callable[[], bool]], DryRunResult]
     #: Pool thread; the devices of the installed llama.cpp build.
     devices: Callable[[], Sequence[BackendDevice]]
     #: Pool thread; one line about the build ("Vulkan", "CPU, AVX2").

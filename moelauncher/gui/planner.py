@@ -1,0 +1,413 @@
+"""From the selected model and the placement pane to the plan, the gauge and the dry run.
+
+Dragging the slider only forecasts, at once; when it rests, llama.cpp itself is asked in the
+child process and the numbers become exact. GUI thread; the asking is a pool job.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from moelauncher.core import settings as keys
+from moelauncher.core.auto_placement import Machine, helpful_text, largest_context_that_fits
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.forecast import DryRunResult
+from moelauncher.core.launch_plan import (
+    IMAGINED_GPU,
+    LaunchChoices,
+    LaunchPlan,
+    auto_choices,
+    launch_plan,
+    machine_of,
+)
+from moelauncher.core.machine import BackendDevice, MachineSnapshot
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.own_share import OwnShare, own_share
+from moelauncher.core.slider import expert_slider
+from moelauncher.core.units import format_tokens
+from moelauncher.gui.jobs import JobRunner, Report
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.placement_values import PlacementValues
+from moelauncher.gui.services import Services
+
+#: The slider rests when it has not moved for this long.
+REST_MS = 150
+_DRY_RUNS_KEPT = 128
+#: A change of free memory below this is no reason to draw a new forecast.
+_NOTICEABLE_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """What is worked out while the slider rests."""
+
+    text: str
+    largest_ctx: int | None
+    fits: tuple[bool | None, ...]
+
+
+class Planner(QObject):
+    """Keeps the plan of the selected model up to date and shown.
+
+    Signals:
+        plan_changed: the plan, or what it says, is another one.
+        refused: LauncherError; llama.cpp does not take the selected file as it is set.
+    """
+
+    plan_changed = Signal()
+    refused = Signal(object)
+
+    def __init__(
+        self, window: MainWindow, services: Services, jobs: JobRunner, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._pane = window.placement
+        self._services = services
+        self._jobs = jobs
+        self._devices: Sequence[BackendDevice] = ()
+        self._snapshot: MachineSnapshot | None = None
+        self._before_load: MachineSnapshot | None = None
+        self._machine = Machine()
+        self._auto = False
+        self._advice: _Advice | None = None
+        self._dry_runs: OrderedDict[object, DryRunResult] = OrderedDict()
+        self.facts: ModelFacts | None = None
+        self.plan: LaunchPlan | None = None
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._rested)
+        self._pane.stop_changed.connect(self._moved)
+        self._pane.gpu_layers_changed.connect(self._moved)
+        self._pane.options_changed.connect(self._options_changed)
+        self._pane.auto_requested.connect(self.auto)
+        window.memory.leave_free_changed.connect(self._leave_free_changed)
+
+    # What comes in
+
+    def select(self, facts: ModelFacts | None) -> None:
+        """Plan for another model: with its remembered choices, or Auto the first time."""
+        self._jobs.cancel("dry-run")
+        self._jobs.cancel("advice")
+        self._remember()
+        self.facts = facts
+        self._advice = None
+        if facts is None:
+            self.plan = None
+            self._pane.set_slider(0, 0, "", False, self.tr("Select a model to place its layers."))
+            self._pane.set_gpu_layers(None)
+            self._pane.set_layers(None, None)
+            self._pane.set_context_hint("")
+            self._window.memory.set_forecast(None)
+            self.plan_changed.emit()
+            return
+        remembered = self._remembered(facts)
+        self._auto = remembered is None or remembered.get("auto") is True
+        values = self._values_of(remembered or {}, facts)
+        slider = expert_slider(facts, self._machine.gpus or (IMAGINED_GPU,))
+        self._pane.set_layers(facts, None)
+        if slider.dense:
+            self._pane.set_gpu_layers(slider.gpu_layers, 0)
+        else:
+            self._pane.set_gpu_layers(None)
+        self._pane.set_slider(slider.last, values.stop, "", not slider.disabled_reason)
+        self._pane.set_values(values)
+        if self._auto:
+            self._take_auto()
+        self._replan()
+
+    def set_devices(self, devices: Sequence[BackendDevice]) -> None:
+        """The GPUs of the installed llama.cpp build are known (now)."""
+        if tuple(devices) != tuple(self._devices):
+            self._devices = tuple(devices)
+            self._machine_changed()
+
+    def set_snapshot(self, snapshot: MachineSnapshot) -> None:
+        """The meters' newest word."""
+        self._snapshot = snapshot
+        self._window.memory.set_snapshot(snapshot)
+        self._machine_changed()
+
+    def load_begins(self) -> None:
+        """From now on what is used more than before is our own."""
+        if self._before_load is None:
+            self._before_load = self._snapshot
+
+    def unloaded(self) -> None:
+        """Nothing of ours is loaded any more."""
+        self._before_load = None
+        self._machine_changed()
+
+    def auto(self) -> None:
+        """Place for the user: as many layers on the GPU as fit."""
+        if self.facts is None:
+            return
+        self._auto = True
+        self._take_auto()
+        self._replan()
+
+    # What goes out
+
+    def choices(self) -> LaunchChoices:
+        """What the pane is set to, as the core names it."""
+        values = self._pane.values()
+        return LaunchChoices(
+            cpu_moe=values.stop,
+            n_gpu_layers=values.n_gpu_layers,
+            which=values.which,
+            context=ContextSettings(
+                n_ctx=values.n_ctx,
+                kv_type=values.kv_type,
+                n_ubatch=values.n_ubatch,
+                n_threads=values.n_threads,
+            ),
+            use_mmap=values.use_mmap,
+        )
+
+    def save(self) -> None:
+        """Remember the choices for this model."""
+        self._remember()
+
+    # Inside
+
+    def _moved(self, _value: int) -> None:
+        self._auto = False
+        self._replan()
+
+    def _options_changed(self) -> None:
+        if self._auto and self.facts is not None:
+            self._take_auto()
+        self._replan()
+
+    def _leave_free_changed(self, device: str, n_bytes: int) -> None:
+        margins = dict(self._margins())
+        margins[device] = int(n_bytes)
+        self._services.state.set("leave_free_bytes", margins)
+        self._machine_changed(anyway=True)
+
+    def _margins(self) -> Mapping[str, int]:
+        stored = self._services.state.get("leave_free_bytes")
+        if not isinstance(stored, dict):
+            return {}
+        return {
+            name: value
+            for name, value in stored.items()
+            if isinstance(name, str) and type(value) is int and value >= 0
+        }
+
+    def _machine_changed(self, anyway: bool = False) -> None:
+        share = OwnShare()
+        if self._snapshot is not None and self._before_load is not None:
+            share = own_share(self._before_load, self._snapshot)
+        machine = machine_of(
+            self._devices,
+            self._snapshot,
+            share,
+            self._margins(),
+            self._services.settings.get(keys.LEAVE_FREE_BYTES),
+        )
+        if not anyway and _alike(machine, self._machine):
+            return
+        same_gpus = [gpu.name for gpu in machine.gpus] == [gpu.name for gpu in self._machine.gpus]
+        self._machine = machine
+        if self.facts is None:
+            return
+        if self._auto and (anyway or not same_gpus):
+            self._take_auto()
+        self._replan()
+
+    def _take_auto(self) -> None:
+        assert self.facts is not None
+        chosen = auto_choices(self.facts, self.choices(), self._machine)
+        self._pane.set_values(
+            replace(self._pane.values(), stop=chosen.cpu_moe, n_gpu_layers=chosen.n_gpu_layers)
+        )
+
+    def _replan(self) -> None:
+        if self.facts is None:
+            return
+        self._advice = None
+        self._draw()
+        self._jobs.cancel("dry-run")
+        self._rest.start()
+
+    def _draw(self) -> None:
+        facts = self.facts
+        assert facts is not None
+        choices = self.choices()
+        plan = launch_plan(facts, choices, self._machine)
+        known = self._dry_runs.get(self._key(plan))
+        if known is not None:
+            plan = launch_plan(facts, choices, self._machine, known)
+        advice = self._advice
+        if advice is not None and advice.text:
+            plan = replace(plan, forecast=replace(plan.forecast, text=advice.text))
+        self.plan = plan
+        slider = plan.slider
+        self._pane.set_slider(
+            slider.last,
+            choices.cpu_moe,
+            plan.sentence,
+            not slider.disabled_reason,
+            slider.disabled_reason,
+            advice.fits if advice else (),
+        )
+        if slider.dense:
+            self._pane.set_gpu_layers(slider.gpu_layers, choices.n_gpu_layers or 0, plan.sentence)
+        self._pane.set_layers(facts, plan.shown)
+        self._pane.set_auto(self._auto)
+        self._show_hint()
+        self._window.memory.set_forecast(plan.forecast)
+        self.plan_changed.emit()
+
+    def _show_hint(self) -> None:
+        assert self.plan is not None
+        largest = self._advice.largest_ctx if self._advice else None
+        n_ctx = self.plan.choices.context.n_ctx
+        trained = self.facts.ctx_train if self.facts else None
+        if trained is not None and n_ctx > trained:
+            text = self.tr("The model was trained for {trained}: beyond that it may lose track.")
+            self._pane.set_context_hint(text.format(trained=format_tokens(trained)), trained)
+        elif largest is None or self.plan.imagined_gpu or largest == n_ctx:
+            self._pane.set_context_hint("")
+        else:
+            text = self.tr("Largest context that fits: {n}").format(n=format_tokens(largest))
+            self._pane.set_context_hint(text, largest)
+
+    def _rested(self) -> None:
+        plan, facts, machine = self.plan, self.facts, self._machine
+        if plan is None or facts is None:
+            return
+        self._jobs.start(
+            "advice",
+            lambda report, cancelled: _advise(facts, plan, machine),
+            self._advised,
+            _ignore,
+        )
+        key = self._key(plan)
+        if key in self._dry_runs:
+            return
+        dry_run = self._services.dry_run
+
+        def ask(report: Report, cancelled: object) -> object:
+            return dry_run(facts, plan.placement, plan.choices.context, cancelled)  # type: ignore[arg-type]
+
+        self._jobs.start(
+            "dry-run", ask, lambda result: self._answered(key, result), self._dry_run_failed
+        )
+
+    def _advised(self, advice: object) -> None:
+        assert isinstance(advice, _Advice)
+        self._advice = advice
+        self._draw()
+
+    def _answered(self, key: object, result: object) -> None:
+        assert isinstance(result, DryRunResult)
+        self._dry_runs[key] = result
+        while len(self._dry_runs) > _DRY_RUNS_KEPT:
+            self._dry_runs.popitem(last=False)
+        self._draw()
+
+    def _dry_run_failed(self, error: LauncherError) -> None:
+        if self.plan is not None:
+            # The formula stays, marked, with the reason.
+            self._answered(self._key(self.plan), DryRunResult(problem=error.message))
+        self.refused.emit(error)
+
+    def _key(self, plan: LaunchPlan) -> object:
+        assert self.facts is not None
+        # Free memory is no part of it: the same layers on the same devices take the same.
+        placement = replace(
+            plan.placement,
+            devices=tuple(replace(gpu, free_bytes=None) for gpu in plan.placement.devices),
+        )
+        return (self.facts.path, self.facts.size_bytes, placement, plan.choices.context)
+
+    # What is remembered for each model
+
+    def _remember(self) -> None:
+        if self.facts is None or self.plan is None:
+            return
+        values = self._pane.values()
+        stored = self._services.state.get("models")
+        models = dict(stored) if isinstance(stored, dict) else {}
+        models[str(self.facts.path)] = {
+            "auto": self._auto,
+            "stop": values.stop,
+            "n_gpu_layers": values.n_gpu_layers,
+            "n_ctx": values.n_ctx,
+            "kv_type": values.kv_type,
+            "n_threads": values.n_threads,
+            "n_ubatch": values.n_ubatch,
+            "use_mmap": values.use_mmap,
+            "which": values.which,
+        }
+        self._services.state.set("models", models)
+
+    def _remembered(self, facts: ModelFacts) -> Mapping[str, object] | None:
+        stored = self._services.state.get("models")
+        found = stored.get(str(facts.path)) if isinstance(stored, dict) else None
+        return found if isinstance(found, dict) else None
+
+    def _values_of(self, stored: Mapping[str, object], facts: ModelFacts) -> PlacementValues:
+        """The stored choices, each only where it still makes sense; else the settings."""
+        settings = self._services.settings
+
+        def whole(name: str, low: int, high: int, default: int) -> int:
+            value = stored.get(name)
+            return value if type(value) is int and low <= value <= high else default
+
+        kv_type = stored.get("kv_type")
+        n_ctx = settings.get(keys.N_CTX)
+        if facts.ctx_train:
+            n_ctx = min(n_ctx, facts.ctx_train)
+        n_threads = whole("n_threads", 0, 1024, settings.get(keys.N_THREADS) or 0)
+        mapped = stored.get("use_mmap")
+        return PlacementValues(
+            stop=whole("stop", 0, len(facts.expert_layers), len(facts.expert_layers)),
+            n_gpu_layers=whole("n_gpu_layers", 0, facts.n_layer_all + 1, 0),
+            n_ctx=whole("n_ctx", 1, 1 << 31, n_ctx),
+            kv_type=kv_type if kv_type in keys.KV_TYPES else settings.get(keys.KV_TYPE),
+            n_threads=n_threads or None,
+            n_ubatch=whole("n_ubatch", 1, 65536, settings.get(keys.N_UBATCH)),
+            use_mmap=mapped if isinstance(mapped, bool) else settings.get(keys.USE_MMAP),
+            which="last" if stored.get("which") == "last" else "first",
+        )
+
+
+def _ignore(error: LauncherError) -> None:
+    """Advice that cannot be given is not missed."""
+
+
+def _alike(one: Machine, other: Machine) -> bool:
+    """Whether a forecast on both reads the same."""
+    if [gpu.name for gpu in one.gpus] != [gpu.name for gpu in other.gpus]:
+        return False
+    if one.margins != other.margins:
+        return False
+    pairs = [(one.ram_free_bytes, other.ram_free_bytes)]
+    pairs += [(a.free_bytes, b.free_bytes) for a, b in zip(one.gpus, other.gpus, strict=True)]
+    return all(
+        a == b or (a is not None and b is not None and abs(a - b) < _NOTICEABLE_BYTES)
+        for a, b in pairs
+    )
+
+
+def _advise(facts: ModelFacts, plan: LaunchPlan, machine: Machine) -> _Advice:
+    choices = plan.choices
+    largest = largest_context_that_fits(facts, plan.placement, choices.context, machine)
+    if plan.imagined_gpu:
+        return _Advice("", largest, ())
+    fits: list[bool | None] = []
+    if not plan.slider.dense:
+        for stop in range(plan.slider.last + 1):
+            at_stop = launch_plan(facts, replace(choices, cpu_moe=stop), machine)
+            fits.append(all(gpu.fits for gpu in at_stop.forecast.gpus))
+    text = helpful_text(facts, plan.placement, choices.context, machine, plan.forecast)
+    return _Advice(text, largest, tuple(fits))
