@@ -4,7 +4,8 @@ Painters and plots take their colours from :func:`theme` and repaint on ``theme(
 ordinary widgets get theirs from the style sheet and say what they are by dynamic
 properties:
 
-- ``QPushButton`` ``kind``: ``"primary"``, ``"chip"`` (28 px), ``"segment"``, ``"quiet"``
+- ``QPushButton`` ``kind``: ``"primary"``, ``"chip"`` (28 px), ``"segment"``, ``"quiet"``,
+  ``"link"``
 - ``QLabel`` ``tone``: ``"muted"``, ``"good"``, ``"warn"``, ``"bad"``, ``"accent"``
   (see :func:`set_tone`)
 - ``QFrame`` ``card``: ``True`` for a bordered surface, ``line``: ``True`` for a rule
@@ -258,6 +259,9 @@ def set_tone(widget: QWidget, tone: str) -> None:
 def repolish(widget: QWidget, name: str, value: object) -> None:
     """Set a dynamic property that the style sheet reads, and make it count."""
     widget.setProperty(name, value)
+    # Before the first polish there is nothing to redo, and doing it would lose the font.
+    if not widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+        return
     style = widget.style()
     style.unpolish(widget)
     style.polish(widget)
@@ -447,6 +451,19 @@ QPushButton[kind="quiet"]:hover, QToolButton[kind="quiet"]:hover {
 QPushButton[kind="quiet"]:focus, QToolButton[kind="quiet"]:focus {
     border-color: $accent; padding: 0 7px;
 }
+QPushButton[kind="link"] {
+    background: transparent; border: none; color: $accent_text; text-align: left;
+    min-height: 16px; padding: 0;
+}
+QPushButton[kind="link"]:hover { text-decoration: underline; }
+QPushButton[kind="link"]:focus { border: none; text-decoration: underline; padding: 0; }
+QPushButton[kind="link"]:disabled { color: $muted; }
+QPushButton[kind="warnings"] {
+    background: transparent; border: 1px solid transparent; color: $warn;
+    min-height: 20px; padding: 0 6px;
+}
+QPushButton[kind="warnings"]:hover { background: $hover; }
+QPushButton[kind="warnings"]:focus { border-color: $accent; }
 QPushButton[kind="segment"] {
     background: transparent; border-color: transparent; color: $muted;
     min-height: $chip_focuspx; padding: 0 12px;
@@ -468,6 +485,7 @@ QComboBox QLineEdit, QAbstractSpinBox QLineEdit,
 QComboBox QLineEdit:focus, QAbstractSpinBox QLineEdit:focus {
     border: none; background: transparent; min-height: 0; padding: 0;
 }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { width: 0; border: none; }
 QComboBox::drop-down { border: none; width: 20px; }
 QComboBox::down-arrow { image: none; }
 QComboBox QAbstractItemView {

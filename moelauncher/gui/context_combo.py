@@ -1,0 +1,90 @@
+"""The context size: round numbers to choose from, any number to type."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from moelauncher.core.units import format_tokens, parse_tokens
+from moelauncher.gui.combo_box import ChevronComboBox
+from moelauncher.gui.theme import font
+
+SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
+SMALLEST = 256
+
+
+class ContextCombo(ChevronComboBox):
+    """Holds a context size in tokens. What cannot be read falls back to the last good value.
+
+    Signals:
+        size_changed: the new size in tokens.
+    """
+
+    size_changed = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("contextCombo")
+        self.setEditable(True)
+        self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.setFont(font("body", figures=True))
+        self.setAccessibleName(self.tr("Context size in tokens"))
+        self._size = SIZES[0]
+        self._maximum: int | None = None
+        self._fill()
+        self.activated.connect(self._take)
+        line = self.lineEdit()
+        line.setAcceptDrops(False)
+        line.editingFinished.connect(self._take)
+        self.setToolTip(
+            self.tr("Tokens that the model can look back on. Type any number, such as 24k.")
+        )
+
+    @property
+    def size_tokens(self) -> int:
+        """The size that is set."""
+        return self._size
+
+    def set_size(self, n_ctx: int) -> None:
+        """Show ``n_ctx`` without telling anybody."""
+        self._size = n_ctx
+        self.setEditText(self._text_of(n_ctx))
+
+    def set_maximum(self, n_ctx: int | None) -> None:
+        """What the model was trained for: the last entry of the list. None where unknown."""
+        if n_ctx != self._maximum:
+            self._maximum = n_ctx
+            self._fill()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes in the list."""
+        if self._maximum is None:
+            return SIZES
+        return (*(size for size in SIZES if size < self._maximum), self._maximum)
+
+    def _fill(self) -> None:
+        self.clear()
+        for size in self.sizes:
+            self.addItem(self._text_of(size), size)
+            if size == self._maximum:
+                tip = self.tr("{tokens}: the most that the model was trained for")
+                self.setItemData(
+                    self.count() - 1,
+                    tip.format(tokens=format_tokens(size)),
+                    Qt.ItemDataRole.ToolTipRole,
+                )
+        self.setEditText(self._text_of(self._size))
+
+    def _text_of(self, n_ctx: int) -> str:
+        return QLocale().toString(n_ctx)
+
+    def _take(self) -> None:
+        typed = parse_tokens(self.currentText())
+        size = self._size if typed is None else max(SMALLEST, typed)
+        if self._maximum is not None:
+            size = min(size, self._maximum)
+        self.setEditText(self._text_of(size))
+        if size != self._size:
+            self._size = size
+            self.size_changed.emit(size)

@@ -1,0 +1,181 @@
+"""The Memory pane: verdict, gauge, legend, and a sentence about what to do or who says so."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from moelauncher.core.engine_protocol import LoadReport
+from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.machine import MachineSnapshot
+from moelauncher.core.units import format_bytes, format_gib
+from moelauncher.gui.elided_label import ElidedLabel
+from moelauncher.gui.memory_bars import KINDS, Bar, bars_of, loaded_forecast
+from moelauncher.gui.memory_gauge import MemoryGauge
+from moelauncher.gui.memory_legend import LegendEntry, MemoryLegend
+from moelauncher.gui.pane import Pane
+from moelauncher.gui.steady_label import SteadyLabel
+from moelauncher.gui.theme import GRID, font, set_tone
+
+
+class MemoryPane(Pane):
+    """Where every byte goes, on every device.
+
+    Signals:
+        leave_free_changed: device name, bytes that the user wants to stay free there.
+    """
+
+    leave_free_changed = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        title = self.tr("Memory")
+        self.title_label.setText(title)
+        self.setAccessibleName(title)
+        self._snapshot: MachineSnapshot | None = None
+        self._forecast: MemoryForecast | None = None
+        self._loaded: MemoryForecast | None = None
+        self._weights_mapped = True
+
+        self.verdict = ElidedLabel()
+        self.verdict.setObjectName("memoryVerdict")
+        self.verdict.setAccessibleName(self.tr("Does it fit"))
+        self.verdict.setFont(font("body", bold=True, figures=True))
+        self.verdict.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.title_row.addWidget(self.verdict, 1)
+
+        self.gauge = MemoryGauge()
+        self.gauge.leave_free_changed.connect(self.leave_free_changed)
+        self.legend = MemoryLegend()
+        self.sentence = SteadyLabel(2, font("small", figures=True), "muted")
+        self.sentence.setObjectName("memorySentence")
+        self.sentence.setAccessibleName(self.tr("About the memory"))
+        self.body.setSpacing(GRID)
+        self.body.addWidget(self.gauge)
+        self.body.addWidget(self.legend)
+        self.body.addWidget(self.sentence)
+        self._refresh()
+
+    def set_forecast(self, forecast: MemoryForecast | None) -> None:
+        """What the settings in view would take; None while no model is selected."""
+        if forecast != self._forecast:
+            self._forecast = forecast
+            self._refresh()
+
+    def set_snapshot(self, snapshot: MachineSnapshot) -> None:
+        """What the meters say now."""
+        self._snapshot = snapshot
+        self._refresh()
+
+    def set_loaded(
+        self, loaded: MemoryForecast | LoadReport | None, weights_mapped: bool = True
+    ) -> None:
+        """What is in memory now: the forecast it was loaded by, or llama.cpp's own report.
+
+        A report refines the forecast in view (it must be the one that was loaded).
+        """
+        if isinstance(loaded, LoadReport):
+            plan = self._loaded or self._forecast
+            loaded = loaded_forecast(loaded, plan) if plan else None
+        self._loaded = loaded
+        self._weights_mapped = weights_mapped
+        self._refresh()
+
+    def _refresh(self) -> None:
+        bars = bars_of(self._snapshot, self._forecast, self._loaded, self._weights_mapped)
+        self.gauge.set_bars(bars)
+        self.legend.set_entries(self._legend(bars))
+        self._say()
+
+    def _legend(self, bars: tuple[Bar, ...]) -> tuple[LegendEntry, ...]:
+        entries = []
+        for kind in ("others", *KINDS):
+            gpu, ram = _sums(bars, kind)
+            if gpu or ram:
+                # Others are measured and move all the time: their numbers stand in the tooltip.
+                figures = "" if kind == "others" else _pair(gpu, ram)
+                name = self.gauge.kind_name(kind)
+                entries.append(LegendEntry(kind, f"{name} {figures}".strip()))
+        over = sum(bar.over_bytes for bar in bars)
+        if over:
+            name = self.gauge.kind_name("over")
+            entries.append(LegendEntry("over", f"{name} {format_bytes(over)}"))
+        return tuple(entries)
+
+    def _say(self) -> None:
+        forecast = self._forecast or self._loaded
+        if forecast is None:
+            self.verdict.set_text("")
+            self.sentence.set_text(self._idle_sentence())
+            return
+        good = "warn" if forecast.streams_from_disk else "good"
+        set_tone(self.verdict, good if forecast.fits else "bad")
+        whole = forecast.text
+        room = self.verdict.width() or 240
+        if self.verdict.fontMetrics().horizontalAdvance(whole) <= room:
+            self.verdict.set_text(whole)
+            self.sentence.set_text(self._source_sentence(forecast))
+        else:
+            self.verdict.set_text(self._short_verdict(forecast), whole)
+            self.sentence.set_text(whole)
+        self.sentence.setToolTip(self.sentence.text())
+
+    def _idle_sentence(self) -> str:
+        if self._snapshot is None:
+            return self.tr("Select a model to see where its bytes would go.")
+        if not self._snapshot.gpus and self._snapshot.gpu_note:
+            return self._snapshot.gpu_note
+        return self.tr("In use now. Select a model to see where its bytes would go.")
+
+    def _short_verdict(self, forecast: MemoryForecast) -> str:
+        spare = forecast.spare_bytes
+        if not forecast.fits:
+            worst = min(
+                (d.spare_bytes for d in forecast.devices if d.spare_bytes is not None), default=0
+            )
+            if worst < 0:
+                return self.tr("{size} too much").format(size=format_bytes(-worst))
+            return self.tr("does not fit")
+        if forecast.streams_from_disk:
+            return self.tr("streams from disk")
+        if spare is None:
+            return self.tr("fits")
+        return self.tr("fits, {size} to spare").format(size=format_bytes(spare))
+
+    def _source_sentence(self, forecast: MemoryForecast) -> str:
+        if forecast.note:
+            return forecast.note
+        if self._loaded is not None and self._forecast in (None, self._loaded):
+            return self.tr("Loaded: sizes as llama.cpp allocated them.")
+        if forecast.compute_source == "dry-run":
+            return self.tr("KV and compute sizes come from llama.cpp's own dry run.")
+        return self.tr("KV and compute sizes are estimates until llama.cpp has been asked.")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._say()
+
+
+def _sums(bars: tuple[Bar, ...], kind: str) -> tuple[int, int]:
+    gpu = ram = 0
+    for bar in bars:
+        for segment in bar.segments:
+            if segment.kind == kind and bar.is_gpu:
+                gpu += segment.then_bytes
+            elif segment.kind == kind:
+                ram += segment.then_bytes
+    return gpu, ram
+
+
+def _pair(gpu_bytes: int, ram_bytes: int) -> str:
+    """ "5.5 + 10.5": on the GPUs, and in main memory where it counts there."""
+    worth = (1 << 30) * 0.005
+    if gpu_bytes < worth:
+        return format_gib(ram_bytes)
+    return (
+        format_gib(gpu_bytes)
+        if ram_bytes < worth
+        else f"{format_gib(gpu_bytes)} + {format_gib(ram_bytes)}"
+    )

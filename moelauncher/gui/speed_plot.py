@@ -1,0 +1,224 @@
+"""The live speed curve. Imports pyqtgraph (0.6 s): import this module after the first paint.
+
+In: a :class:`SpeedHistory`. It repaints at most 30 times a second, and only when told that
+something changed. GUI thread.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer
+from PySide6.QtGui import QFont, QHelpEvent, QShowEvent, QWheelEvent
+from PySide6.QtWidgets import QFrame, QToolTip, QWidget
+
+from moelauncher.core.units import format_rate
+from moelauncher.gui.speed_history import WINDOW_S, SpeedHistory
+from moelauncher.gui.theme import faded, font, theme
+
+REPAINT_MS = 33
+#: Wider pens take Qt's slow stroker at every repaint.
+PEN_WIDTH = 1
+
+
+class _TimeAxis(pg.AxisItem):
+    """Time before now: "-3 min", "-1:30", "now"."""
+
+    def __init__(self) -> None:
+        super().__init__("bottom")
+        self.now_s = 0.0
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list]]:
+        half = WINDOW_S / 2
+        return [(half, [self.now_s - WINDOW_S, self.now_s - half, self.now_s])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [self._text(round(self.now_s - value)) for value in values]
+
+    def _text(self, ago_s: int) -> str:
+        if ago_s <= 0:
+            return self.tr("now")
+        if ago_s % 60 == 0:
+            return self.tr("−{n} min").format(n=ago_s // 60)
+        return f"−{ago_s // 60}:{ago_s % 60:02}"
+
+
+class SpeedPlot(pg.PlotWidget):
+    """Decode speed over the last three minutes, with placement changes and prompt phases."""
+
+    def __init__(self, history: SpeedHistory, parent: QWidget | None = None) -> None:
+        self._time_axis = _TimeAxis()
+        super().__init__(parent, background=None, axisItems={"bottom": self._time_axis})
+        self.setObjectName("speedPlot")
+        self.setAccessibleName(self.tr("Live speed in tokens a second"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._history = history
+        self._top = 0.0
+        self._marks: list[tuple[pg.InfiniteLine, pg.TextItem]] = []
+        self._shades: list[pg.LinearRegionItem] = []
+        self._dirty = False
+        self._due = QTimer(self)
+        self._due.setSingleShot(True)
+        self._due.setInterval(REPAINT_MS)
+        self._due.timeout.connect(self.refresh)
+        item = self.getPlotItem()
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setMouseEnabled(False, False)
+        item.showGrid(y=True, alpha=0.25)
+        item.getViewBox().setBorder(None)
+        self._curve = pg.PlotCurveItem(connect="finite", antialias=True)
+        self._curve.setZValue(5)
+        self.addItem(self._curve)
+        self._dress()
+        theme().changed.connect(self._dress)
+        self.refresh()
+
+    def changed(self) -> None:
+        """Something in the history changed: repaint soon."""
+        self._dirty = True
+        if self.isVisible() and not self._due.isActive():
+            self._due.start()
+
+    def refresh(self) -> None:
+        """Show the history as it is now."""
+        self._dirty = False
+        times, rates = self._history.curve.arrays()
+        now_s = self._history.now_s
+        first = int(np.searchsorted(times, now_s - WINDOW_S)) if len(times) else 0
+        self._curve.setData(times[first:], rates[first:])
+        self._scale(rates[first:])
+        self._show_marks(now_s)
+        self._show_shades(now_s)
+        self._time_axis.now_s = now_s
+        self.getPlotItem().setXRange(now_s - WINDOW_S, now_s, padding=0.0)
+
+    def top_of_scale(self) -> float:
+        """The highest tok/s that the axis shows."""
+        return self._top
+
+    def _scale(self, rates: NDArray[np.float64]) -> None:
+        finite = rates[np.isfinite(rates)]
+        highest = float(finite.max()) if len(finite) else 0.0
+        wanted = nice_top(highest)
+        # Grows at once, shrinks only when most of it is empty: a scale that hops hides change.
+        if wanted > self._top or highest < self._top * 0.35 or self._top == 0.0:
+            self._top = wanted
+            self.getPlotItem().setYRange(0, wanted, padding=0.0)
+            axis = self.getPlotItem().getAxis("left")
+            axis.setTickSpacing(wanted / 3 if wanted % 3 == 0 else wanted / 4, wanted)
+
+    def _show_marks(self, now_s: float) -> None:
+        marks = [m for m in self._history.curve.marks() if m.time_s >= now_s - WINDOW_S]
+        while len(self._marks) < len(marks):
+            line = pg.InfiniteLine(angle=90)
+            text = pg.TextItem(anchor=(0, 0))
+            for item in (line, text):
+                item.setZValue(4)
+                self.addItem(item)
+            self._marks.append((line, text))
+            self._dress_mark(line, text)
+        for index, (line, text) in enumerate(self._marks):
+            shown = index < len(marks)
+            line.setVisible(shown)
+            text.setVisible(shown)
+            if shown:
+                mark = marks[index]
+                line.setValue(mark.time_s)
+                text.setText(mark.text)
+                # A label that would leave the plot at its right edge turns to the left.
+                near_end = mark.time_s > now_s - WINDOW_S * 0.15
+                text.setAnchor((1, 0) if near_end else (0, 0))
+                text.setPos(mark.time_s, self._top)
+
+    def _show_shades(self, now_s: float) -> None:
+        shades = self._history.shades(now_s - WINDOW_S)
+        while len(self._shades) < len(shades):
+            region = pg.LinearRegionItem(movable=False)
+            region.setZValue(-10)
+            self.addItem(region)
+            self._shades.append(region)
+            self._dress_shade(region)
+        for index, region in enumerate(self._shades):
+            region.setVisible(index < len(shades))
+            if index < len(shades):
+                region.setRegion(shades[index])
+
+    # Colours
+
+    def _dress(self) -> None:
+        colors = theme().colors
+        small = font("small", figures=True)
+        for name in ("left", "bottom"):
+            axis = self.getPlotItem().getAxis(name)
+            axis.setPen(pg.mkPen(None))
+            axis.setTextPen(pg.mkPen(colors.muted))
+            axis.setTickPen(pg.mkPen(colors.muted, width=1))
+            axis.setTickFont(small)
+            axis.setStyle(tickLength=0, tickTextOffset=8, autoExpandTextSpace=False)
+        self.getPlotItem().getAxis("left").setWidth(34)
+        self.getPlotItem().getAxis("bottom").setHeight(24)
+        self._curve.setPen(pg.mkPen(colors.accent, width=PEN_WIDTH))
+        for line, text in self._marks:
+            self._dress_mark(line, text)
+        for region in self._shades:
+            self._dress_shade(region)
+        self.update()
+
+    def _dress_mark(self, line: pg.InfiniteLine, text: pg.TextItem) -> None:
+        color = theme().colors.mark
+        line.setPen(pg.mkPen(color, width=1, style=Qt.PenStyle.DashLine))
+        text.setColor(color)
+        text.setFont(QFont(font("small", figures=True)))
+
+    def _dress_shade(self, region: pg.LinearRegionItem) -> None:
+        region.setBrush(pg.mkBrush(faded(theme().colors.accent, 0.12)))
+        for line in region.lines:
+            line.setPen(pg.mkPen(None))
+
+    # Qt
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, 160)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._dirty:
+            self.changed()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # The pane around it scrolls; the plot itself does not zoom.
+        event.ignore()
+
+    def tip_at(self, x: float) -> str:
+        """The tooltip for a horizontal place in the widget: the rate there."""
+        scene = self.mapToScene(round(x), 0)
+        time_s = self.getPlotItem().getViewBox().mapSceneToView(QPointF(scene)).x()
+        rate = self._history.rate_at(time_s)
+        if rate is None:
+            return self.tr("Decode speed over the last seconds. Shaded: a prompt is read.")
+        return self.tr("{rate}, {ago} s ago").format(
+            rate=format_rate(rate), ago=max(0, round(self._history.now_s - time_s))
+        )
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
+            return True
+        return super().viewportEvent(event)
+
+
+def nice_top(highest: float) -> float:
+    """The end of an axis from 0 that holds ``highest`` with some air, in thirds or quarters."""
+    if highest <= 0:
+        return 60.0
+    wanted = highest * 1.15
+    magnitude = 10.0 ** math.floor(math.log10(wanted))
+    for step in (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0, 10.0):
+        if wanted <= step * magnitude:
+            return step * magnitude
+    return 10.0 * magnitude
