@@ -1,0 +1,319 @@
+"""Loads: what is reported, verified, kept, refused, cancelled and given back."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moelauncher.core.cpu_cores import default_threads
+from moelauncher.core.engine_protocol import (
+    ContextSettings,
+    LoadCancelled,
+    LoadFailed,
+    LoadProgress,
+    LoadRequest,
+    Unloaded,
+)
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.placement import PlacementDevice
+from moelauncher.engine import llama_engine
+from moelauncher.engine.cpu_threads import physical_cores
+from moelauncher.engine.llama_engine import LlamaEngine
+from tests.helpers.engines import (
+    SETTINGS,
+    Outcome,
+    ask,
+    cpu_placement,
+    load_request,
+    run,
+    smollm2_path,
+    wait_for,
+)
+from tests.helpers.gguf_files import write_tiny_model
+
+MODEL_READ = "loaded meta data"
+CONTEXT_MADE = "constructing llama_context"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A tiny dense model, 2048 tokens of trained context."""
+    return write_tiny_model(tmp_path / "tiny.gguf", "dense")
+
+
+def failure(outcome: Outcome) -> LauncherError:
+    assert isinstance(outcome.end, LoadFailed), outcome.end
+    return outcome.end.error
+
+
+def test_importing_the_engine_does_not_import_llama_cpp() -> None:
+    code = "import sys, moelauncher.engine.llama_engine; sys.exit('llama_cpp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_report_tells_what_was_made(engine: LlamaEngine) -> None:
+    outcome = run(engine, load_request(smollm2_path()))
+    report = outcome.report
+    assert report.n_ctx == 1024
+    assert report.n_threads == 1
+    assert report.flash_attention is not None
+    assert report.template_source == "model"
+    assert report.load_s > 0.0
+    kv_bytes = sum(buffer.n_bytes for buffer in report.buffers if buffer.kind == "kv")
+    assert kv_bytes == 1024 * 30 * 2 * 3 * 64 * 2  # cells, layers, K and V, heads, width, f16
+    stages = [event.stage for event in outcome.all(LoadProgress)]
+    assert list(dict.fromkeys(stages)) == ["checking", "reading", "context"]
+
+
+def test_quantised_cache_is_smaller(engine: LlamaEngine) -> None:
+    def kv_bytes(kv_type: str) -> int:
+        settings = dataclasses.replace(SETTINGS, kv_type=kv_type)
+        buffers = run(engine, load_request(smollm2_path(), settings)).report.buffers
+        return sum(buffer.n_bytes for buffer in buffers if buffer.kind == "kv")
+
+    f16, q8_0, q4_0 = kv_bytes("f16"), kv_bytes("q8_0"), kv_bytes("q4_0")
+    assert q4_0 < q8_0 < f16
+
+
+def test_model_without_a_template_gets_chatml(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "bare.gguf", "dense", chat_template=None)
+    assert run(engine, load_request(path)).report.template_source == "chatml"
+    assert run(engine, ask("hello", max_tokens=2)).stats.completion_tokens <= 2
+
+
+def test_template_of_absurd_length_is_not_used(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "long.gguf", "dense", chat_template="x" * 1_000_001)
+    report = run(engine, load_request(path)).report
+    assert report.template_source == "chatml"
+    assert any("template" in warning for warning in report.warnings)
+
+
+def test_context_change_keeps_the_weights(smollm2: LlamaEngine) -> None:
+    settings = dataclasses.replace(SETTINGS, n_ctx=512, kv_type="q8_0")
+    outcome = run(smollm2, load_request(smollm2_path(), settings))
+    assert outcome.report.n_ctx == 512
+    assert outcome.lines(MODEL_READ) == []
+    assert len(outcome.lines(CONTEXT_MADE)) == 1
+    assert any(buffer.kind == "weights" for buffer in outcome.report.buffers)
+    assert "Paris" in run(smollm2, ask("What is the capital of France?")).text
+
+
+def test_change_of_threads_keeps_the_context(smollm2: LlamaEngine) -> None:
+    before = run(smollm2, ask("What is the capital of France?"))
+    settings = dataclasses.replace(SETTINGS, n_threads=2)
+    outcome = run(smollm2, load_request(smollm2_path(), settings))
+    assert outcome.report.n_threads == 2
+    assert outcome.lines(MODEL_READ) == outcome.lines(CONTEXT_MADE) == []
+    again = run(smollm2, ask("What is the capital of France?"))
+    assert again.stats.cached_tokens == before.stats.prompt_tokens - 1
+
+
+def test_changed_file_is_read_again(engine: LlamaEngine, tiny: Path) -> None:
+    run(engine, load_request(tiny))
+    write_tiny_model(tiny, "dense", seed=2)
+    assert len(run(engine, load_request(tiny)).lines(MODEL_READ)) == 1
+
+
+def test_other_mmap_setting_is_a_new_load(engine: LlamaEngine, tiny: Path) -> None:
+    run(engine, load_request(tiny))
+    outcome = run(engine, dataclasses.replace(load_request(tiny), use_mmap=False))
+    assert len(outcome.lines(MODEL_READ)) == 1
+
+
+def test_default_threads_leave_a_core(engine: LlamaEngine, tiny: Path) -> None:
+    report = run(engine, load_request(tiny, ContextSettings(n_ctx=256))).report
+    assert report.n_threads == default_threads(physical_cores())
+
+
+def test_weights_other_than_planned_are_told(engine: LlamaEngine, tiny: Path) -> None:
+    request = dataclasses.replace(load_request(tiny), expected_gpu_weights={"Vulkan0": 2**20})
+    (sentence,) = run(engine, request).report.mismatches
+    assert "Vulkan0" in sentence
+    assert "0.00" in sentence and "1.00" in sentence
+
+
+def test_gpu_that_is_not_there_is_told(engine: LlamaEngine, tiny: Path) -> None:
+    device = PlacementDevice("RTX9090", free_bytes=2**33, pretended=True)
+    placement = dataclasses.replace(cpu_placement(4), devices=(device,), n_gpu_layers=5)
+    error = failure(run(engine, LoadRequest(tiny, placement, SETTINGS)))
+    assert "RTX9090" in error.message
+
+
+def _truncated(folder: Path) -> Path:
+    path = write_tiny_model(folder / "cut.gguf", "dense")
+    path.write_bytes(path.read_bytes()[:-4096])
+    return path
+
+
+def _folder(folder: Path) -> Path:
+    path = folder / "folder.gguf"
+    path.mkdir()
+    return path
+
+
+def _empty(folder: Path) -> Path:
+    path = folder / "empty.gguf"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize("make", [_truncated, _folder, _empty, lambda folder: folder / "gone.gguf"])
+def test_bad_file_is_a_sentence_and_the_engine_goes_on(
+    engine: LlamaEngine, tmp_path: Path, tiny: Path, make: Callable[[Path], Path]
+) -> None:
+    path = make(tmp_path)
+    error = failure(run(engine, load_request(path)))
+    assert path.name in error.message
+    assert error.hint
+    assert run(engine, load_request(tiny)).report.path == tiny
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ContextSettings(n_ctx=4096),
+        ContextSettings(n_ctx=0),
+        ContextSettings(n_ctx=256, n_ubatch=0),
+        ContextSettings(n_ctx=256, kv_type="q3_k"),
+    ],
+)
+def test_context_that_the_model_cannot_have(
+    engine: LlamaEngine, tiny: Path, settings: ContextSettings
+) -> None:
+    error = failure(run(engine, load_request(tiny, settings)))
+    assert error.message and error.hint
+    assert engine.count_tokens("nothing is loaded") is None
+    assert run(engine, load_request(tiny)).report.path == tiny
+
+
+def test_cancelled_load_leaves_nothing_loaded(engine: LlamaEngine, tiny: Path) -> None:
+    number = engine.load(load_request(smollm2_path()))
+    outcome = wait_for(engine, number, stop_at=LoadProgress)
+    assert isinstance(outcome.end, LoadCancelled)
+    assert engine.count_tokens("nothing is loaded") is None
+    assert run(engine, load_request(tiny)).report.path == tiny
+
+
+def test_load_cancelled_while_it_reads(
+    engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_in_the_middle(fraction: float) -> None:
+        if fraction > 0.3:
+            engine.stop()
+
+    def load_weights(native, request, tell, cancelled, lines):  # type: ignore[no-untyped-def]
+        return real(native, request, stop_in_the_middle, cancelled, lines)
+
+    real = llama_engine.load_weights
+    monkeypatch.setattr(llama_engine, "load_weights", load_weights)
+    request = dataclasses.replace(load_request(smollm2_path()), use_mmap=False)
+    assert isinstance(run(engine, request).end, LoadCancelled)
+
+
+def test_nothing_is_loaded_before_it_was_accepted(tiny: Path) -> None:
+    asked = []
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> None:
+        assert not cancelled()
+        asked.append(request.path)
+        raise LauncherError("The file is broken.", "Choose another one.")
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        outcome = run(engine, load_request(tiny))
+    finally:
+        engine.close()
+    assert asked == [tiny]
+    assert failure(outcome).message == "The file is broken."
+    assert outcome.lines(MODEL_READ) == []
+
+
+def test_cancel_while_the_file_is_checked(tiny: Path) -> None:
+    checking = threading.Event()
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> None:
+        checking.set()
+        while not cancelled():
+            threading.Event().wait(0.001)
+        raise Cancelled
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        number = engine.load(load_request(tiny))
+        assert checking.wait(30.0)
+        engine.stop()
+        assert isinstance(wait_for(engine, number).end, LoadCancelled)
+    finally:
+        engine.close()
+
+
+def test_unload_ends_with_unloaded_also_when_nothing_is(smollm2: LlamaEngine) -> None:
+    assert smollm2.count_tokens("hello world") == 2
+    assert isinstance(run(smollm2, None).end, Unloaded)
+    assert smollm2.count_tokens("hello world") is None
+    assert isinstance(run(smollm2, None).end, Unloaded)
+
+
+def test_close_in_the_middle_of_a_load_leaves_no_thread() -> None:
+    engine = LlamaEngine()
+    engine.load(load_request(smollm2_path()))
+    engine.close()
+    engine.close()
+    assert not any(thread.name == "llama-engine" for thread in threading.enumerate())
+
+
+def test_notify_comes_once_until_events_are_fetched(tiny: Path) -> None:
+    rung = threading.Event()
+    calls = []
+
+    def notify() -> None:
+        calls.append(threading.current_thread().name)
+        rung.set()
+
+    engine = LlamaEngine(notify=notify)
+    try:
+        engine.unload()
+        assert rung.wait(30.0)
+        engine.close()
+        assert calls == ["llama-engine"]
+        assert [type(event) for event in engine.drain()] == [Unloaded]
+        assert engine.drain() == []
+    finally:
+        engine.close()
+
+
+def test_twenty_loads_give_the_memory_back() -> None:
+    code = """
+import psutil
+from tests.helpers.engines import ask, load_request, run, smollm2_path
+from moelauncher.engine.llama_engine import LlamaEngine
+
+engine = LlamaEngine()
+try:
+    sizes = []
+    for _ in range(24):
+        run(engine, load_request(smollm2_path())).report
+        run(engine, ask("Hello", max_tokens=2)).stats
+        run(engine, None)
+        sizes.append(psutil.Process().memory_info().rss)
+finally:
+    engine.close()
+print(sizes[3], sizes[-1])
+"""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+    )
+    after_warm_up, after_twenty_more = map(int, done.stdout.split())
+    assert after_twenty_more < after_warm_up * 1.02
