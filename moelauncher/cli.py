@@ -1,0 +1,156 @@
+"""The command line: finds the command, runs it, and turns errors into one sentence.
+
+In: arguments. Out: an exit status: 0, 1 for an error (told on stderr), 2 for wrong
+arguments, 130 after Ctrl+C. Without a command it opens the window; Qt is imported only then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+from moelauncher import __version__
+from moelauncher.commands.terminal import note, prepare_streams
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.translate import tr
+
+#: Command name to the module that runs it, and its line in the help.
+_COMMANDS = {
+    "list": ("list_models", "list the model files of some folders"),
+    "plan": ("plan", "say where every byte of a model would go"),
+    "bench": ("bench", "measure the speed at several placements"),
+    "chat": ("chat", "ask a model one question"),
+    "doctor": ("doctor", "describe this machine and say what to mend"),
+}
+
+_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with its errors in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        note(f"{self.prog}: {message}")
+        note(tr("See {program} --help.").format(program=self.prog))
+        self.exit(2)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--child"]:
+        # A frozen program starts itself for the child process; its pipes stay as they are.
+        from moelauncher.engine.child_main import main as serve
+
+        return serve()
+    prepare_streams()
+    try:
+        return _run(arguments)
+    except LauncherError as error:
+        note(error.sentence)
+        return 1
+    except (KeyboardInterrupt, Cancelled):
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (head, less). Python would complain once more at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(arguments: list[str]) -> int:
+    name, before, after = _split_at_command(arguments)
+    if name is None:
+        return _open_window(arguments)
+    command = importlib.import_module(f"moelauncher.commands.{_COMMANDS[name][0]}")
+    parser = _command_parser(name, command)
+    options = parser.parse_args([*before, *after])
+    return int(command.run(options))
+
+
+def _split_at_command(arguments: list[str]) -> tuple[str | None, list[str], list[str]]:
+    """The command, and what stands before and behind it. A file of that name is ``./list``."""
+    index = 0
+    while index < len(arguments):
+        argument = arguments[index]
+        if argument == "--basedir":
+            index += 2
+            continue
+        if not argument.startswith("-"):
+            if argument in _COMMANDS:
+                return argument, arguments[:index], arguments[index + 1 :]
+            return None, arguments, []
+        index += 1
+    return None, arguments, []
+
+
+def _command_parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
+    summary = _COMMANDS[name][1]
+    parser = _Parser(
+        prog=f"moelauncher {name}",
+        description=summary[0].upper() + summary[1:] + ".",
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    _add_basedir(parser)
+    return parser
+
+
+def _add_basedir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--basedir",
+        type=Path,
+        metavar="DIR",
+        help="keep settings, chats and caches under one folder",
+    )
+
+
+def _window_parser() -> argparse.ArgumentParser:
+    commands = "\n".join(f"  {name:<8} {summary}" for name, (_, summary) in _COMMANDS.items())
+    parser = _Parser(
+        prog="moelauncher",
+        usage="moelauncher [MODEL.gguf] [--demo] [--basedir DIR]\n       moelauncher COMMAND ...",
+        description="Opens the window: pick a model, place its experts, chat, watch the speed.",
+        epilog=f"commands:\n{commands}\n\n'moelauncher COMMAND --help' says more of each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "model", metavar="MODEL.gguf", nargs="?", type=Path, help="the model to select"
+    )
+    parser.add_argument("--demo", action="store_true", help="select the sample model")
+    _add_basedir(parser)
+    parser.add_argument("--version", action="version", version=f"MoE Launcher {__version__}")
+    return parser
+
+
+def _open_window(arguments: list[str]) -> int:
+    parser = _window_parser()
+    options = parser.parse_args(arguments)
+    model: Path | None = options.model
+    if model is not None and not model.suffix and not model.exists():
+        parser.error(tr("“{word}” is neither a command nor a file.").format(word=model))
+    if not _has_display():
+        raise LauncherError(
+            tr("There is no display to open the window on."),
+            tr("In a terminal, use moelauncher chat, plan, list, bench or doctor."),
+        )
+    try:
+        app = importlib.import_module("moelauncher.app")
+    except ImportError as error:
+        raise LauncherError(
+            tr("The window cannot be opened: {reason}.").format(reason=error),
+            tr("Install PySide6-Essentials and pyqtgraph, or use a command (moelauncher --help)."),
+        ) from error
+    return int(app.main(arguments))
+
+
+def _has_display() -> bool:
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

@@ -1,0 +1,204 @@
+"""Arguments that several commands share, and how their values are read.
+
+Out: argparse types; each raises ArgumentTypeError with one sentence (exit status 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.settings import KV_TYPES
+from moelauncher.core.translate import tr
+from moelauncher.core.units import parse_size, parse_tokens
+
+T = TypeVar("T")
+
+AUTO, ALL = "auto", "all"
+
+
+@dataclass(frozen=True)
+class GpuWish:
+    """``--gpu NAME=SIZE``: a GPU that is not here."""
+
+    name: str
+    free_bytes: int
+
+
+def _sentence(read: Callable[[str], T]) -> Callable[[str], T]:
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except LauncherError as error:
+            raise argparse.ArgumentTypeError(error.sentence) from error
+
+    return parse
+
+
+size = _sentence(parse_size)
+#: A size that may be nothing ("leave 0 free").
+size_or_zero = _sentence(lambda text: parse_size(text, smallest_bytes=0))
+
+
+def whole(smallest: int, what: str) -> Callable[[str], int]:
+    """A whole number from ``smallest`` on; ``what`` names it in the sentence."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or number < smallest or number > 1 << 31:
+            raise argparse.ArgumentTypeError(
+                tr("“{text}” is no {what}: a whole number from {smallest} on is expected.").format(
+                    text=text, what=what, smallest=smallest
+                )
+            )
+        return number
+
+    return parse
+
+
+def tokens(text: str) -> int:
+    """A context size: 4096, 32k."""
+    number = parse_tokens(text)
+    if number is None or number > 1 << 31:
+        raise argparse.ArgumentTypeError(
+            tr("“{text}” is no context size: write for example 4096 or 32k.").format(text=text)
+        )
+    return number
+
+
+def cpu_moe(text: str) -> int | str:
+    """A slider stop, "all" or "auto"."""
+    if text in (AUTO, ALL):
+        return text
+    try:
+        stop = int(text)
+    except ValueError:
+        stop = -1
+    if stop < 0:
+        raise argparse.ArgumentTypeError(
+            tr("“{text}” is no number of expert layers: write 0, 1, 2, ..., all or auto.").format(
+                text=text
+            )
+        )
+    return stop
+
+
+def cpu_moe_list(text: str) -> tuple[int | str, ...]:
+    """Stops to measure: "0,8,all"."""
+    return tuple(cpu_moe(part.strip()) for part in text.split(","))
+
+
+def gpu(text: str) -> GpuWish:
+    """NAME=SIZE."""
+    name, equals, wish = text.rpartition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(
+            tr("“{text}” is no GPU: write NAME=SIZE, for example RTX4070=12GiB.").format(text=text)
+        )
+    if name == "RAM":
+        raise argparse.ArgumentTypeError(tr("“RAM” names main memory; use --ram for it."))
+    return GpuWish(name, size(wish))
+
+
+def split(text: str) -> tuple[float, ...]:
+    """a,b,..: one number a GPU."""
+    try:
+        parts = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        parts = ()
+    if not parts or any(not math.isfinite(part) or part < 0 for part in parts) or not any(parts):
+        raise argparse.ArgumentTypeError(
+            tr("“{text}” is no split: write one number a GPU, for example 3,2.").format(text=text)
+        )
+    return parts
+
+
+def temperature(text: str) -> float:
+    """0 to 10."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 10:  # NaN fails too
+        raise argparse.ArgumentTypeError(
+            tr("“{text}” is no temperature: a number from 0 to 10 is expected.").format(text=text)
+        )
+    return value
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """MODEL or --demo, one of them."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "model", metavar="MODEL", nargs="?", type=Path, help="a GGUF file, any part of a split one"
+    )
+    which.add_argument(
+        "--demo", action="store_true", help="the sample model, built at the first use"
+    )
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """--ctx, --kv, --ubatch."""
+    parser.add_argument(
+        "--ctx", type=tokens, default=4096, metavar="N", help="context size in tokens (4096)"
+    )
+    parser.add_argument("--kv", choices=KV_TYPES, default="f16", help="type of the KV cache (f16)")
+    parser.add_argument(
+        "--ubatch",
+        type=whole(1, tr("batch size")),
+        default=512,
+        metavar="N",
+        help="prompt tokens computed at once (512)",
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """--threads."""
+    parser.add_argument(
+        "--threads",
+        type=whole(1, tr("number of threads")),
+        metavar="N",
+        help="CPU threads (physical cores - 1)",
+    )
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """--cpu-moe, --which, --leave-free."""
+    parser.add_argument(
+        "--cpu-moe",
+        type=cpu_moe,
+        default=AUTO,
+        metavar="N|all|auto",
+        help="expert layers whose experts stay in RAM (auto: as few as fit)",
+    )
+    add_which(parser)
+
+
+def add_which(parser: argparse.ArgumentParser) -> None:
+    """--which, --leave-free."""
+    parser.add_argument(
+        "--which",
+        choices=("first", "last"),
+        default="first",
+        help="which expert layers go to RAM (first)",
+    )
+    parser.add_argument(
+        "--leave-free",
+        type=size_or_zero,
+        metavar="SIZE",
+        help="VRAM to leave to other programs (512MiB on a GPU with a display, else 256MiB)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")

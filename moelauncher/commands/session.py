@@ -1,0 +1,137 @@
+"""A loaded model for the commands that make it talk: plan, load, and wait for events.
+
+One :class:`Session` owns an engine and the child process that accepts files for it; both are
+gone when :meth:`Session.close` returns. One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from moelauncher.commands.arguments import AUTO
+from moelauncher.commands.machine import Plan, context_of, machine_of, plan_for
+from moelauncher.commands.terminal import ProgressLine
+from moelauncher.core.auto_placement import Machine, forecast_on
+from moelauncher.core.engine_protocol import (
+    EngineEvent,
+    Finished,
+    GenerateFailed,
+    GenerateRequest,
+    LoadCancelled,
+    Loaded,
+    LoadFailed,
+    LoadProgress,
+    LoadReport,
+    LoadRequest,
+)
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes
+from moelauncher.engine.child import Child
+from moelauncher.engine.dry_run import make_acceptor
+from moelauncher.engine.llama_engine import LlamaEngine
+
+#: How long one wait for events lasts, so that Ctrl+C is noticed on every system.
+_WAIT_S = 0.2
+
+
+class Session:
+    """An engine with one model at a time."""
+
+    def __init__(self, options: argparse.Namespace, facts: ModelFacts) -> None:
+        self._options = options
+        self.facts = facts
+        self.context = context_of(options)
+        self.child = Child()
+        self._engine: LlamaEngine | None = None
+        try:
+            self.machine: Machine = machine_of(options, self.child)
+        except BaseException:
+            self.child.close()
+            raise
+
+    def close(self) -> None:
+        """Unload, end the engine's thread and the child process."""
+        if self._engine is not None:
+            self._engine.close()
+        self.child.close()
+
+    def plan(self, wish: int | str = AUTO) -> Plan:
+        """The placement for a stop, "all" or "auto"."""
+        return plan_for(
+            self.facts, self.machine, self.context, wish, self.child, which=self._options.which
+        )
+
+    def forecast(self, plan: Plan) -> MemoryForecast:
+        """What a load under ``plan`` takes."""
+        return forecast_on(self.facts, plan.placement, self.context, self.machine, plan.dry_run)
+
+    def load(self, plan: Plan) -> LoadReport:
+        """Load the model. Raises LauncherError with the reason."""
+        expected = self.forecast(plan)
+        _refuse_what_ram_cannot_hold(expected)
+        if self._engine is None:
+            self._engine = LlamaEngine(accept=make_acceptor(self.child))
+        self._engine.load(
+            LoadRequest(
+                self.facts.path,
+                plan.placement,
+                self.context,
+                expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in expected.gpus},
+            )
+        )
+        progress = ProgressLine(tr("Loading"), quiet=self._options.json)
+        try:
+            for event in self._events():
+                if isinstance(event, LoadProgress) and event.stage == "reading":
+                    progress.show(event.fraction)
+                elif isinstance(event, Loaded):
+                    return event.report
+                elif isinstance(event, LoadFailed):
+                    raise event.error
+                elif isinstance(event, LoadCancelled):
+                    raise Cancelled
+        finally:
+            progress.end()
+        raise AssertionError("events never end before a load does")
+
+    def generate(self, request: GenerateRequest) -> Iterator[EngineEvent]:
+        """The events of one reply, ending with Finished. Raises LauncherError.
+
+        Closing the generator early (Ctrl+C) stops the reply.
+        """
+        assert self._engine is not None, "load first"
+        number = self._engine.generate(request)
+        try:
+            for event in self._events():
+                if event.request != number:
+                    continue
+                if isinstance(event, GenerateFailed):
+                    raise event.error
+                yield event
+                if isinstance(event, Finished):
+                    return
+        finally:
+            self._engine.stop()
+
+    def _events(self) -> Iterator[EngineEvent]:
+        assert self._engine is not None
+        while True:
+            yield from self._engine.drain(_WAIT_S)
+
+
+def _refuse_what_ram_cannot_hold(expected: MemoryForecast) -> None:
+    """Weights may stream from the disk; what is computed with must be in memory."""
+    ram = expected.ram
+    if ram.fits or expected.streams_from_disk:
+        return
+    raise LauncherError(
+        tr("This needs {size} of RAM beside the weights, and {free} is free.").format(
+            size=format_bytes(ram.used_bytes - ram.weights_bytes),
+            free=format_bytes(ram.free_bytes),
+        ),
+        tr("Choose a smaller context (--ctx) or a smaller KV type (--kv q8_0)."),
+    )
