@@ -34,6 +34,7 @@ def test_own_options_are_not_guessed_from_their_beginnings():
 
 
 def test_vulkan_build_can_be_asked_for_by_the_environment(monkeypatch):
+    monkeypatch.delenv("MOELAUNCHER_TEST_VULKAN", raising=False)
     assert not dev.parse(["test"])[0].vulkan
     monkeypatch.setenv("MOELAUNCHER_TEST_VULKAN", "1")
     assert dev.parse(["test"])[0].vulkan
