@@ -78,7 +78,10 @@ class GenerateRequest:
 
 @dataclass(frozen=True)
 class BufferReport:
-    """One buffer that llama.cpp said it allocated. ``kind``: weights, kv, recurrent, compute, output."""
+    """One buffer that llama.cpp said it allocated.
+
+    ``kind``: weights, kv, recurrent, compute, output.
+    """
 
     device: str  # "CUDA0", "Vulkan0", "CPU", "Vulkan_Host", "CPU_Mapped"
     kind: str
@@ -128,7 +131,10 @@ class EngineEvent:
 
 @dataclass(frozen=True)
 class LoadProgress(EngineEvent):
-    """``stage``: "checking" (child process), "reading", "context". ``fraction`` 0..1 of the stage."""
+    """How far a load is.
+
+    ``stage``: "checking" (child process), "reading", "context"; ``fraction`` 0..1 of it.
+    """
 
     stage: str
     fraction: float
@@ -137,17 +143,21 @@ class LoadProgress(EngineEvent):
 
 @dataclass(frozen=True)
 class Loaded(EngineEvent):
+    """The model is ready; the report says what the load really did."""
+
     report: LoadReport
 
 
 @dataclass(frozen=True)
 class LoadFailed(EngineEvent):
+    """Nothing is loaded; the error says why and what to do."""
+
     error: LauncherError
 
 
 @dataclass(frozen=True)
 class LoadCancelled(EngineEvent):
-    pass
+    """The user ended the load; nothing is loaded."""
 
 
 @dataclass(frozen=True)
@@ -172,17 +182,21 @@ class TokenEvent(EngineEvent):
 
 @dataclass(frozen=True)
 class Finished(EngineEvent):
+    """The reply is over, whole or stopped."""
+
     stats: GenerationStats
 
 
 @dataclass(frozen=True)
 class GenerateFailed(EngineEvent):
+    """The reply ended with an error; the model is still loaded."""
+
     error: LauncherError
 
 
 @dataclass(frozen=True)
 class Unloaded(EngineEvent):
-    pass
+    """No model is loaded any more; its memory is given back."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +226,7 @@ class Engine(Protocol):
         """Take all waiting events, waiting up to ``timeout_s`` for the first."""
 
     def count_tokens(self, text: str) -> int | None:
-        """Tokens of ``text`` under the loaded model's vocabulary; None with no model. Thread-safe."""
+        """Tokens of ``text`` in the loaded model's vocabulary; None without one. Any thread."""
 
     def close(self) -> None:
         """Stop, unload, end the thread; blocks until it is gone."""
