@@ -172,25 +172,28 @@ class EvaluatedContext:
         self._checkpoints = [c for c in self._checkpoints if c.n_tokens <= n_tokens]
 
     def _fail(self, result: int) -> None:
-        """Make the token list true again after a decode that did not finish, then raise."""
-        reached = self._lib.llama_memory_seq_pos_max(self._context.memory, _SEQUENCE) + 1
-        usable = [c.n_tokens for c in self._checkpoints if c.n_tokens <= len(self.tokens)]
-        if not self._model.recurrent and reached > 0:
-            # Ubatches that were finished may reach beyond the pieces that were.
-            self._cut(min(reached, len(self.tokens)))
-        elif self._model.recurrent and usable:
-            self._restore(max(usable))  # an aborted step has already changed the state
-        else:
-            self._clear()
-        if result == _ABORTED:
-            raise Cancelled
-        if result == _NO_ROOM:
+        """Raise for ``result``, with the token list true again."""
+        if result == _NO_ROOM:  # nothing was begun
             raise LauncherError(
                 tr("The context of {n} tokens has no room left for this.").format(n=self.n_ctx),
                 tr("Choose a larger context, or begin a new conversation."),
             )
+        self._find_sound_state()
+        if result == _ABORTED:
+            raise Cancelled
         raise LauncherError(
             tr("llama.cpp failed while computing."),
             tr("Load the model again; if it comes back, keep more layers on the CPU."),
             f"llama_decode: {result}",
         )
+
+    def _find_sound_state(self) -> None:
+        """After a step that was not finished: llama.cpp has dropped the cells of that step."""
+        reached = self._lib.llama_memory_seq_pos_max(self._context.memory, _SEQUENCE) + 1
+        saved = [checkpoint.n_tokens for checkpoint in self._checkpoints]
+        if not self._model.recurrent:
+            self._cut(min(max(reached, 0), len(self.tokens)))
+        elif saved:
+            self._restore(max(saved))  # the step has changed the state already
+        else:
+            self._clear()
