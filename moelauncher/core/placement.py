@@ -182,7 +182,7 @@ def _split(
                 ),
                 tr("Give one number a GPU, for example 3,2."),
             )
-        if any(not part >= 0 for part in tensor_split) or not any(tensor_split):
+        if any(not 0 <= part < float("inf") for part in tensor_split) or not any(tensor_split):
             raise LauncherError(
                 tr("A tensor split needs numbers of 0 or more, and one above 0."),
                 tr("Give one number a GPU, for example 3,2."),
