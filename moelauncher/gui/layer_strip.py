@@ -16,6 +16,7 @@ from moelauncher.gui.theme import SEGMENT, faded, theme
 
 STRIP_HEIGHT = 16
 WIDEST_CELL = 24
+NARROW_PITCH = 5.0
 
 
 class LayerStrip(QWidget):
@@ -81,9 +82,13 @@ class LayerStrip(QWidget):
     def cell_rect(self, position: int) -> QRectF:
         """Where the cell of the layer at ``position`` in the model is painted."""
         pitch = self._pitch()
-        left, right = round(position * pitch), round((position + 1) * pitch)
-        gap = 2 if pitch >= 6 else (1 if pitch >= 3 else 0)
-        return QRectF(left, 1, max(1, right - left - gap), STRIP_HEIGHT - 2)
+        left = round(position * pitch)
+        if pitch >= NARROW_PITCH:
+            width = round((position + 1) * pitch) - left - 2
+        else:
+            # Cells of one width, since a pixel more or less would show as a pattern.
+            width = max(1, int(pitch) - (1 if pitch >= 2 else 0))
+        return QRectF(left, 1, width, STRIP_HEIGHT - 2)
 
     def _position_at(self, x: float) -> int | None:
         pitch = self._pitch()
@@ -133,15 +138,15 @@ class LayerStrip(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
             painter.drawRoundedRect(cell, radius, radius)
-        elif cell.width() >= 3:
+        elif self._pitch() >= NARROW_PITCH:
             painter.setPen(QPen(color, 1))
             painter.setBrush(faded(color, 0.12))
             painter.drawRoundedRect(cell.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         else:
             # Too narrow for an outline: a low cell is the other mark of "not in VRAM".
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(faded(color, 0.5))
-            painter.drawRect(cell.adjusted(0, cell.height() * 0.6, 0, 0))
+            painter.setBrush(color)
+            painter.drawRect(cell.adjusted(0, cell.height() * 0.65, 0, 0))
 
     # Mouse and tooltips
 

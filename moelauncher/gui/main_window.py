@@ -30,9 +30,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.log_pane import LogPane
 from moelauncher.gui.memory_pane import MemoryPane
 from moelauncher.gui.model_heading import ModelHeading
+from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.pane import rule
 from moelauncher.gui.placement_pane import PlacementPane
 from moelauncher.gui.speed_pane import SpeedPane
@@ -80,7 +82,9 @@ class MainWindow(QMainWindow):
     paths_dropped = Signal(list)
     closing = Signal()
 
-    def __init__(self, model_list: QWidget, chat: QWidget, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, model_list: ModelListPane, chat: ChatPane, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("mainWindow")
         self.setWindowTitle(self.tr("MoE Launcher"))

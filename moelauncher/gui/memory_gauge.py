@@ -236,7 +236,7 @@ class MemoryGauge(QWidget):
     # Geometry
 
     def sizeHint(self) -> QSize:
-        count = max(2, len(self._bars))
+        count = len(self._bars) or 2  # a GPU and main memory, until the meters have answered
         return QSize(346, count * (TITLE_HEIGHT + BAR_HEIGHT) + (count - 1) * BAR_GAP + 4)
 
     def minimumSizeHint(self) -> QSize:
@@ -331,7 +331,7 @@ class MemoryGauge(QWidget):
         if width - solid <= 0.05:
             return
         planned = QRectF(left + solid, area.top(), width - solid, area.height())
-        painter.fillRect(planned, faded(color, 0.32))
+        painter.fillRect(planned, faded(color, 0.4))
         if planned.width() > 3:
             painter.setPen(QPen(color, 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)

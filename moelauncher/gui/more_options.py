@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QSpinBox, QWidget
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QGridLayout, QSpinBox, QWidget
 
 from moelauncher.core import settings
 from moelauncher.core.translate import tr
+from moelauncher.gui.check_box import TickBox
 from moelauncher.gui.combo_box import ChevronComboBox
 from moelauncher.gui.pane import plain_label
-from moelauncher.gui.theme import GRID, font
+from moelauncher.gui.theme import CONTROL_HEIGHT, GRID, font
 
 UBATCHES = (8, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -19,12 +21,14 @@ class QuietSpinBox(QSpinBox):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        # The style sheet makes the arrows vanish; NoButtons would leave no room for the text.
         self.setFont(font("body", figures=True))
+        self.setFixedHeight(max(CONTROL_HEIGHT, self.fontMetrics().height() + 2 * GRID))
         self.setKeyboardTracking(False)
         self.lineEdit().setAcceptDrops(False)
+        self.lineEdit().setTextMargins(GRID, 0, GRID, 0)
 
-    def wheelEvent(self, event) -> None:  # type: ignore[no-untyped-def]
+    def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():
             super().wheelEvent(event)
         else:
@@ -71,7 +75,7 @@ class MoreOptions(QWidget):
                 "--n-cpu-moe does, “last” what its --fit does."
             )
         )
-        self.mmap = QCheckBox(self.tr("Map model files"))
+        self.mmap = TickBox(self.tr("Map model files"))
         self.mmap.setObjectName("mmapCheck")
         self.mmap.setChecked(True)
         self.mmap.setToolTip(tr(settings.USE_MMAP.help))

@@ -49,6 +49,9 @@ class _NumberLine(QWidget):
         self.spin.setFixedWidth(64)
         self.total = plain_label("", "muted")
         self.total.setFont(font("body", figures=True))
+        # Room for the number from the start, so that the field beside it never moves.
+        width = self.total.fontMetrics().horizontalAdvance(self.tr("of {last}").format(last=40))
+        self.total.setMinimumWidth(width)
         row.addWidget(self.title)
         row.addStretch(1)
         row.addWidget(self.spin)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moelauncher.core.token_rate import NAN, RateCurve
+from moelauncher.core.token_rate import NAN, RateCurve, RateMark
 
 WINDOW_S = 180.0
-#: Enough for the window at 30 samples a second.
-CAPACITY = 5400
+#: Closer samples would share a pixel, and cost a wide pen dearly at every repaint.
+SPACING_S = 0.5
+#: Enough for the window, gaps included.
+CAPACITY = 720
 MAXIMUM_SHADES = 60
 
 
@@ -21,7 +24,10 @@ class SpeedHistory:
     """The last minutes. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self.curve = RateCurve(CAPACITY)
+        self._curve = RateCurve(CAPACITY)
+        self._stored_s = -math.inf
+        #: The newest sample, while it is too close to the last one that was kept.
+        self._tip: tuple[float, float] | None = None
         self.now_s = 0.0
         self._shades: list[tuple[float, float]] = []
 
@@ -32,12 +38,39 @@ class SpeedHistory:
 
     def add_rate(self, time_s: float, tok_s: float | None) -> None:
         """A sample; None is a gap."""
-        self.curve.sample(time_s, NAN if tok_s is None else tok_s)
+        if tok_s is None:
+            self._keep_tip()
+            self._curve.sample(time_s, NAN)
+            self._stored_s = -math.inf
+        elif time_s - self._stored_s >= SPACING_S:
+            self._curve.sample(time_s, tok_s)
+            self._stored_s = time_s
+            self._tip = None
+        else:
+            self._tip = (time_s, tok_s)
         self._advance(time_s)
+
+    def _keep_tip(self) -> None:
+        if self._tip is not None:
+            self._curve.sample(*self._tip)
+            self._tip = None
+
+    def arrays(self, since_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Times and rates from ``since_s`` on, oldest first, NaN in gaps."""
+        times, rates = self._curve.arrays()
+        first = int(np.searchsorted(times, since_s))
+        times, rates = times[first:], rates[first:]
+        if self._tip is not None:
+            times, rates = np.append(times, self._tip[0]), np.append(rates, self._tip[1])
+        return times, rates
+
+    def marks(self, since_s: float) -> tuple[RateMark, ...]:
+        """The placement changes from ``since_s`` on."""
+        return tuple(mark for mark in self._curve.marks() if mark.time_s >= since_s)
 
     def mark(self, time_s: float, text: str) -> None:
         """A placement change."""
-        self.curve.mark(time_s, text)
+        self._curve.mark(time_s, text)
         self._advance(time_s)
 
     def shade(self, start_s: float, end_s: float) -> None:
@@ -54,7 +87,7 @@ class SpeedHistory:
 
     def rate_at(self, time_s: float) -> float | None:
         """The last sample at or before ``time_s``; None in a gap."""
-        times, rates = self.curve.arrays()
+        times, rates = self.arrays(-math.inf)
         index = int(np.searchsorted(times, time_s, side="right")) - 1
         if index < 0 or math.isnan(rates[index]):
             return None

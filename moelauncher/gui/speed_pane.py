@@ -8,10 +8,10 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QWidget
 
 from moelauncher.core.units import format_rate
-from moelauncher.gui.elided_label import ElidedLabel
 from moelauncher.gui.pane import Pane, plain_label
 from moelauncher.gui.speed_history import SpeedHistory
-from moelauncher.gui.theme import GRID, HALF, font, set_tone
+from moelauncher.gui.steady_label import SteadyLabel
+from moelauncher.gui.theme import GRID, HALF, font
 
 if TYPE_CHECKING:
     from moelauncher.gui.speed_plot import SpeedPlot
@@ -59,16 +59,15 @@ class SpeedPane(Pane):
         unit.setFont(font("small"))
         figure_row.addWidget(self.figure, 0, Qt.AlignmentFlag.AlignBaseline)
         figure_row.addWidget(unit, 0, Qt.AlignmentFlag.AlignBaseline)
-        self.average = ElidedLabel()
-        self.note = ElidedLabel()
+        self.average = SteadyLabel(2, font("small", figures=True), "muted")
+        self.note = SteadyLabel(2, font("small", figures=True), "muted")
+        self.average.setAccessibleName(self.tr("Average speed of this reply"))
+        self.note.setAccessibleName(self.tr("About the speed"))
         for label in (self.average, self.note):
-            label.setFont(font("small", figures=True))
-            set_tone(label, "muted")
-        self.note.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.note.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(figure_row)
-        row.addWidget(self.average)
-        row.addWidget(self.note, 1)
+        row.addWidget(self.average, 2)
+        row.addWidget(self.note, 3)
         self.body.addLayout(row)
 
     def build_plot(self) -> None:
@@ -107,7 +106,8 @@ class SpeedPane(Pane):
             if average is None
             else self.tr("average {rate}").format(rate=format_rate(average).split(" ")[0])
         )
-        self.note.set_text(note, tip)
+        self.note.set_text(note)
+        self.note.setToolTip(tip)
         if self.plot is not None:
             self.plot.setAccessibleDescription(f"{format_rate(rate)} {self.average.text()}")
 

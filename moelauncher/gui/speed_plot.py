@@ -11,8 +11,8 @@ import math
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer
-from PySide6.QtGui import QFont, QHelpEvent, QShowEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QFont, QHelpEvent, QPainter, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import QFrame, QToolTip, QWidget
 
 from moelauncher.core.units import format_rate
@@ -20,38 +20,32 @@ from moelauncher.gui.speed_history import WINDOW_S, SpeedHistory
 from moelauncher.gui.theme import faded, font, theme
 
 REPAINT_MS = 33
-#: Wider pens take Qt's slow stroker at every repaint.
-PEN_WIDTH = 1
+PEN_WIDTH = 2
+GRID_LINES = 3
 
 
-class _TimeAxis(pg.AxisItem):
-    """Time before now: "-3 min", "-1:30", "now"."""
+class _InsideAxis(pg.AxisItem):
+    """A bottom axis whose first and last labels stay within the plot's width."""
 
-    def __init__(self) -> None:
-        super().__init__("bottom")
-        self.now_s = 0.0
-
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list]]:
-        half = WINDOW_S / 2
-        return [(half, [self.now_s - WINDOW_S, self.now_s - half, self.now_s])]
-
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [self._text(round(self.now_s - value)) for value in values]
-
-    def _text(self, ago_s: int) -> str:
-        if ago_s <= 0:
-            return self.tr("now")
-        if ago_s % 60 == 0:
-            return self.tr("−{n} min").format(n=ago_s // 60)
-        return f"−{ago_s // 60}:{ago_s % 60:02}"
+    def generateDrawSpecs(self, p: QPainter) -> tuple[object, list, list] | None:
+        specs = super().generateDrawSpecs(p)
+        if specs is None:
+            return None
+        axis, ticks, texts = specs
+        inside = []
+        for area, flags, text in texts:
+            moved = QRectF(area)
+            moved.moveLeft(max(moved.left(), 0.0))
+            moved.moveRight(min(moved.right(), self.size().width() - 2))
+            inside.append((moved, flags, text))
+        return axis, ticks, inside
 
 
 class SpeedPlot(pg.PlotWidget):
     """Decode speed over the last three minutes, with placement changes and prompt phases."""
 
     def __init__(self, history: SpeedHistory, parent: QWidget | None = None) -> None:
-        self._time_axis = _TimeAxis()
-        super().__init__(parent, background=None, axisItems={"bottom": self._time_axis})
+        super().__init__(parent, background=None, axisItems={"bottom": _InsideAxis("bottom")})
         self.setObjectName("speedPlot")
         self.setAccessibleName(self.tr("Live speed in tokens a second"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -69,8 +63,26 @@ class SpeedPlot(pg.PlotWidget):
         item.setMenuEnabled(False)
         item.hideButtons()
         item.setMouseEnabled(False, False)
-        item.showGrid(y=True, alpha=0.25)
         item.getViewBox().setBorder(None)
+        item.layout.setContentsMargins(0, 8, 0, 0)
+        # Time runs from -WINDOW_S to 0, "now": the axes stand still while the curve moves.
+        item.setXRange(-WINDOW_S, 0.0, padding=0.0)
+        half_s = round(WINDOW_S / 2)
+        # A tick on the very edge may fall outside by rounding, and would go without a label.
+        edge_s = 1e-3
+        item.getAxis("bottom").setTicks(
+            [
+                [
+                    (edge_s - WINDOW_S, self.tr("−{n} min").format(n=round(WINDOW_S / 60))),
+                    (-WINDOW_S / 2, f"−{half_s // 60}:{half_s % 60:02}"),
+                    (-edge_s, self.tr("now")),
+                ]
+            ]
+        )
+        self._grid = [pg.InfiniteLine(angle=0) for _ in range(GRID_LINES + 1)]
+        for line in self._grid:
+            line.setZValue(-20)
+            self.addItem(line)
         self._curve = pg.PlotCurveItem(connect="finite", antialias=True)
         self._curve.setZValue(5)
         self.addItem(self._curve)
@@ -87,15 +99,12 @@ class SpeedPlot(pg.PlotWidget):
     def refresh(self) -> None:
         """Show the history as it is now."""
         self._dirty = False
-        times, rates = self._history.curve.arrays()
         now_s = self._history.now_s
-        first = int(np.searchsorted(times, now_s - WINDOW_S)) if len(times) else 0
-        self._curve.setData(times[first:], rates[first:])
-        self._scale(rates[first:])
+        times, rates = self._history.arrays(now_s - WINDOW_S)
+        self._curve.setData(times - now_s, rates)
+        self._scale(rates)
         self._show_marks(now_s)
         self._show_shades(now_s)
-        self._time_axis.now_s = now_s
-        self.getPlotItem().setXRange(now_s - WINDOW_S, now_s, padding=0.0)
 
     def top_of_scale(self) -> float:
         """The highest tok/s that the axis shows."""
@@ -109,11 +118,14 @@ class SpeedPlot(pg.PlotWidget):
         if wanted > self._top or highest < self._top * 0.35 or self._top == 0.0:
             self._top = wanted
             self.getPlotItem().setYRange(0, wanted, padding=0.0)
-            axis = self.getPlotItem().getAxis("left")
-            axis.setTickSpacing(wanted / 3 if wanted % 3 == 0 else wanted / 4, wanted)
+            values = [wanted * n / GRID_LINES for n in range(GRID_LINES + 1)]
+            labels = [(value, f"{value:g}") for value in values]
+            self.getPlotItem().getAxis("left").setTicks([labels])
+            for line, value in zip(self._grid, values, strict=True):
+                line.setValue(value)
 
     def _show_marks(self, now_s: float) -> None:
-        marks = [m for m in self._history.curve.marks() if m.time_s >= now_s - WINDOW_S]
+        marks = self._history.marks(now_s - WINDOW_S)
         while len(self._marks) < len(marks):
             line = pg.InfiniteLine(angle=90)
             text = pg.TextItem(anchor=(0, 0))
@@ -128,12 +140,12 @@ class SpeedPlot(pg.PlotWidget):
             text.setVisible(shown)
             if shown:
                 mark = marks[index]
-                line.setValue(mark.time_s)
+                line.setValue(mark.time_s - now_s)
                 text.setText(mark.text)
                 # A label that would leave the plot at its right edge turns to the left.
                 near_end = mark.time_s > now_s - WINDOW_S * 0.15
                 text.setAnchor((1, 0) if near_end else (0, 0))
-                text.setPos(mark.time_s, self._top)
+                text.setPos(mark.time_s - now_s, self._top)
 
     def _show_shades(self, now_s: float) -> None:
         shades = self._history.shades(now_s - WINDOW_S)
@@ -146,7 +158,8 @@ class SpeedPlot(pg.PlotWidget):
         for index, region in enumerate(self._shades):
             region.setVisible(index < len(shades))
             if index < len(shades):
-                region.setRegion(shades[index])
+                start_s, end_s = shades[index]
+                region.setRegion((start_s - now_s, end_s - now_s))
 
     # Colours
 
@@ -157,12 +170,19 @@ class SpeedPlot(pg.PlotWidget):
             axis = self.getPlotItem().getAxis(name)
             axis.setPen(pg.mkPen(None))
             axis.setTextPen(pg.mkPen(colors.muted))
-            axis.setTickPen(pg.mkPen(colors.muted, width=1))
+            axis.setTickPen(pg.mkPen(None))
             axis.setTickFont(small)
-            axis.setStyle(tickLength=0, tickTextOffset=8, autoExpandTextSpace=False)
-        self.getPlotItem().getAxis("left").setWidth(34)
+            axis.setStyle(
+                tickLength=0,
+                tickTextOffset=8,
+                autoExpandTextSpace=False,
+                hideOverlappingLabels=False,
+            )
+        self.getPlotItem().getAxis("left").setWidth(36)
         self.getPlotItem().getAxis("bottom").setHeight(24)
         self._curve.setPen(pg.mkPen(colors.accent, width=PEN_WIDTH))
+        for line in self._grid:
+            line.setPen(pg.mkPen(colors.border, width=1))
         for line, text in self._marks:
             self._dress_mark(line, text)
         for region in self._shades:
@@ -198,6 +218,7 @@ class SpeedPlot(pg.PlotWidget):
         """The tooltip for a horizontal place in the widget: the rate there."""
         scene = self.mapToScene(round(x), 0)
         time_s = self.getPlotItem().getViewBox().mapSceneToView(QPointF(scene)).x()
+        time_s += self._history.now_s
         rate = self._history.rate_at(time_s)
         if rate is None:
             return self.tr("Decode speed over the last seconds. Shaded: a prompt is read.")
@@ -213,12 +234,12 @@ class SpeedPlot(pg.PlotWidget):
 
 
 def nice_top(highest: float) -> float:
-    """The end of an axis from 0 that holds ``highest`` with some air, in thirds or quarters."""
+    """The end of an axis from 0 that holds ``highest`` with some air, easy to cut in thirds."""
     if highest <= 0:
         return 60.0
     wanted = highest * 1.15
     magnitude = 10.0 ** math.floor(math.log10(wanted))
-    for step in (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0, 10.0):
+    for step in (1.2, 1.5, 1.8, 2.4, 3.0, 4.5, 6.0, 9.0):
         if wanted <= step * magnitude:
             return step * magnitude
-    return 10.0 * magnitude
+    return 12.0 * magnitude

@@ -501,6 +501,13 @@ QPlainTextEdit, QTextEdit, QTextBrowser {
 QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid $accent; }
 
 QCheckBox, QRadioButton { background: transparent; color: $text; spacing: 8px; min-height: 24px; }
+QCheckBox::indicator {
+    width: 14px; height: 14px; border: 1px solid $thumb; border-radius: 4px; background: $surface;
+}
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; }
+QCheckBox::indicator:disabled { border-color: $border; }
+QCheckBox::indicator:focus { border: 2px solid $accent; width: 12px; height: 12px; }
+QCheckBox::indicator:checked:focus { border-color: $text; }
 QCheckBox:disabled, QRadioButton:disabled { color: $disabled; }
 
 QAbstractItemView { background: $window; border: none; outline: none; }
