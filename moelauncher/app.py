@@ -1,0 +1,258 @@
+"""The window's program: the one file that knows all rooms. It wires, and decides nothing.
+
+``build(argv)`` makes everything and shows the window without entering the event loop;
+``main(argv)`` is ``build`` plus the loop. What is slow to import (pyqtgraph, llama.cpp)
+comes after the first paint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import logging
+import sys
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import (
+    QCoreApplication,
+    QObject,
+    QTimer,
+    QtMsgType,
+    QUrl,
+    Signal,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QIcon
+from PySide6.QtWidgets import QApplication
+
+from moelauncher import __version__
+from moelauncher.core import settings as keys
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.log_file import LogSetup
+from moelauncher.core.machine import BackendDevice
+from moelauncher.core.paths import app_paths
+from moelauncher.core.resources import resource_path
+from moelauncher.core.settings import Settings
+from moelauncher.core.translate import install_translator
+from moelauncher.core.window_state import StateFile
+from moelauncher.engine.child import Child
+from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run, make_acceptor
+from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.model_list_pane import ModelListPane
+from moelauncher.gui.services import Services
+from moelauncher.gui.session import Session
+from moelauncher.gui.theme import apply_theme
+from moelauncher.meters.meter_thread import MeterThread, default_sources
+
+_log = logging.getLogger(__name__)
+
+_QT_LEVELS = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+
+
+class Program(QObject):
+    """The running program. ``window`` is shown; :meth:`close` ends everything.
+
+    Signals:
+        snapshot: a MachineSnapshot from the meter thread, on the window's thread.
+    """
+
+    snapshot = Signal(object)
+
+    def __init__(self, app: QApplication, arguments: argparse.Namespace) -> None:
+        super().__init__()
+        self.app = app
+        self._closed = False
+        self._paths = app_paths(arguments.basedir)
+        self._log = LogSetup(self._paths.log_file)
+        self._settings = Settings.load(self._paths.settings_file)
+        self._state = StateFile(self._paths.window_file)
+        apply_theme(app, self._settings.get(keys.THEME))
+        self._child = Child()
+        self.window = MainWindow(ModelListPane(), ChatPane())
+        self.session = Session(self.window, self._services(), self)
+        self._meters = MeterThread(default_sources(self._devices), self.snapshot.emit)
+        self._jobs = JobRunner(self)
+        self.snapshot.connect(self.session.on_snapshot)
+        self.window.closing.connect(self.close)
+        self.window.log.folder_requested.connect(self._open_log_folder)
+        stored = self._state.get("window")
+        if isinstance(stored, dict):
+            self.window.restore(stored)
+        self.window.watch_drops()
+        self._arguments = arguments
+        notes = [*self._settings.notes, self._log.problem]
+        for note in filter(None, notes):
+            self.window.status.set_message(note, "warning")
+
+    def start(self) -> None:
+        """Show the window; everything slow begins after its first paint."""
+        self.window.show()
+        QTimer.singleShot(0, self, self._after_first_paint)
+
+    def close(self) -> None:
+        """Save, end threads and the child process. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._state.set("window", self.window.state())
+        self._meters.stop()
+        # First the child: a job or the engine may be waiting for its answer.
+        self._child.close()
+        self.session.close()
+        self._jobs.close()
+        self._state.save()
+        self._log.close()
+
+    # Wiring
+
+    def _services(self) -> Services:
+        child = self._child
+        return Services(
+            paths=self._paths,
+            settings=self._settings,
+            state=self._state,
+            make_engine=lambda notify: LlamaEngine(notify, make_acceptor(child)),
+            dry_run=lambda facts, placement, context, cancelled: dry_run(
+                child, facts.path, placement, context, facts=facts, cancelled=cancelled
+            ),
+        )
+
+    def _devices(self) -> Sequence[BackendDevice]:
+        return describe_devices(self._child)
+
+    def _after_first_paint(self) -> None:
+        if self._closed:
+            return
+        self._meters.start()
+        self._jobs.start("plot", lambda report, cancelled: _import_plot(), self._plot_ready, _note)
+        self._jobs.start(
+            "devices",
+            lambda report, cancelled: self._devices(),
+            self._devices_known,
+            self._no_build,
+        )
+        self._jobs.start(
+            "build",
+            lambda report, cancelled: describe_build(self._child),
+            self._build_known,
+            _note,
+        )
+        self.session.library.refresh()
+        if self._arguments.model is not None:
+            self.session.library.add_paths([self._arguments.model])
+        elif self._arguments.demo:
+            self.session.build_sample()
+
+    def _plot_ready(self, _: object) -> None:
+        self.window.speed.build_plot()
+
+    def _devices_known(self, devices: object) -> None:
+        assert isinstance(devices, list)
+        self.session.planner.set_devices(devices)
+        gpus = [device for device in devices if device.kind == "gpu"]
+        backends = sorted({gpu.backend for gpu in gpus})
+        self.session.set_build(
+            " + ".join(backends) or QCoreApplication.translate("app", "CPU only")
+        )
+
+    def _build_known(self, build: object) -> None:
+        _log.info("llama.cpp build: %s", build)
+
+    def _no_build(self, error: LauncherError) -> None:
+        self.window.status.set_message(error.sentence, "error")
+
+    def _open_log_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._paths.logs)))
+
+
+def build(argv: Sequence[str]) -> Program:
+    """The whole program, its window shown, without the event loop.
+
+    ``argv`` as on the command line, with or without the program's own name in front.
+    Exits with 2 on wrong arguments. The main thread.
+    """
+    arguments = _arguments(argv)
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(["moelauncher"])
+    app.setApplicationName("moelauncher")
+    app.setApplicationDisplayName("MoE Launcher")
+    app.setApplicationVersion(__version__)
+    QGuiApplication.setDesktopFileName("moelauncher")
+    app.setWindowIcon(QIcon(str(resource_path("icons/moelauncher.svg"))))
+    install_translator(partial(QCoreApplication.translate, "core"))
+    program = Program(app, arguments)
+    program.start()
+    return program
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Open the window and run until it is closed; returns the exit status."""
+    program = build(sys.argv if argv is None else argv)
+    _catch_what_is_left(program)
+    try:
+        return program.app.exec()
+    finally:
+        program.close()
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    given = list(argv)
+    if given and Path(given[0]).stem.lower() in ("moelauncher", "moelauncher-window", "__main__"):
+        del given[0]
+    parser = argparse.ArgumentParser(prog="moelauncher", add_help=True)
+    parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.gguf")
+    parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--basedir", type=Path, metavar="DIR")
+    return parser.parse_args(given)
+
+
+def _import_plot() -> None:
+    # On a pool thread: half a second of imports that the window need not wait for.
+    import moelauncher.gui.speed_plot  # noqa: F401
+
+
+def _note(error: LauncherError) -> None:
+    _log.warning("%s %s", error.sentence, error.details)
+
+
+def _catch_what_is_left(program: Program) -> None:
+    """Send what nobody caught to the log: each kind of error is shown once."""
+    shown: set[str] = set()
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        _log.error("not caught", exc_info=(kind, error, trace))
+        if kind.__name__ not in shown:
+            shown.add(kind.__name__)
+            text = QCoreApplication.translate(
+                "app", "Something went wrong inside the program: {error}. The log has the details."
+            )
+            program.window.status.set_message(text.format(error=error), "error")
+
+    def tell_of_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            _log.error(
+                "not caught in a thread",
+                exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
+            )
+
+    sys.excepthook = tell
+    threading.excepthook = tell_of_thread
+    if sys.stderr is not None:
+        faulthandler.enable()
+    qInstallMessageHandler(
+        lambda kind, _, text: logging.getLogger("qt").log(_QT_LEVELS.get(kind, 20), "%s", text)
+    )

@@ -1,0 +1,511 @@
+"""What goes on between the selected model, the engine and the chat.
+
+One state (``core.session_state``), one engine (through :class:`EngineBridge`), one
+conversation. It turns the window's wishes into requests, and the engine's events into what
+the panes show. GUI thread only.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from moelauncher.core import settings as keys
+from moelauncher.core.catalog import CatalogEntry, load_facts
+from moelauncher.core.conversation import Conversation
+from moelauncher.core.engine_protocol import (
+    EngineEvent,
+    Finished,
+    GenerateFailed,
+    GenerateRequest,
+    GenerationStats,
+    LoadCancelled,
+    Loaded,
+    LoadFailed,
+    LoadProgress,
+    LoadReport,
+    LoadRequest,
+    NativeLog,
+    PromptProgress,
+    TokenEvent,
+    Unloaded,
+)
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.log_file import log_native
+from moelauncher.core.machine import MachineSnapshot
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.session_state import (
+    Controls,
+    LaunchAction,
+    Selection,
+    SessionEvent,
+    SessionState,
+    controls,
+    next_state,
+    possible_events,
+)
+from moelauncher.core.token_rate import TokenRate
+from moelauncher.gui.engine_bridge import EngineBridge
+from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.library import Library
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.planner import Planner
+from moelauncher.gui.services import Services
+from moelauncher.gui.session_texts import SessionTexts
+
+#: The live rate is sampled this often.
+RATE_MS = 100
+
+
+@dataclass(frozen=True)
+class _LoadedModel:
+    """What is in memory: the plan that it was loaded by, and what llama.cpp made of it."""
+
+    facts: ModelFacts
+    plan: LaunchPlan
+    report: LoadReport
+
+
+class Session(QObject):
+    """The window's program.
+
+    Signals:
+        state_changed: the session stands somewhere else (SessionState).
+    """
+
+    state_changed = Signal(object)
+
+    def __init__(
+        self, window: MainWindow, services: Services, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._services = services
+        self._texts = SessionTexts()
+        self._jobs = JobRunner(self)
+        self.bridge = EngineBridge(services.make_engine, self)
+        self.library = Library(window.model_list, services, self._jobs, self)
+        self.planner = Planner(window, services, self._jobs, self)
+        self.state = SessionState.EMPTY
+        self._selection = Selection.NONE
+        self._entry: CatalogEntry | None = None
+        self._loaded: _LoadedModel | None = None
+        self._loading: tuple[ModelFacts, LaunchPlan] | None = None
+        self._load_number = 0
+        self._reply_number = 0
+        self._unload_number = 0
+        self._launch_when_built = False
+        self._conversation = Conversation(system=services.settings.get(keys.SYSTEM_PROMPT))
+        self._rate = TokenRate()
+        self._prompt_from_s: float | None = None
+        self._context_used: int | None = None
+        self._last_stats: GenerationStats | None = None
+        self._n_warnings = 0
+        self._rate_clock = QTimer(self)
+        self._rate_clock.setInterval(RATE_MS)
+        self._rate_clock.timeout.connect(self._sample_rate)
+        self._wire()
+        self._show()
+
+    def _wire(self) -> None:
+        window = self._window
+        self.bridge.events.connect(self._on_events)
+        window.model_list.entry_selected.connect(self._select)
+        window.model_list.demo_requested.connect(self.build_sample)
+        window.paths_dropped.connect(self.library.add_paths)
+        window.placement.launch_requested.connect(self.launch)
+        window.placement.cancel_requested.connect(self.cancel)
+        window.placement.unload_requested.connect(self.unload)
+        window.chat.send_requested.connect(self.send)
+        window.chat.stop_requested.connect(self.stop)
+        window.chat.new_chat_requested.connect(self.new_chat)
+        self.library.message.connect(window.status.set_message)
+        self.library.sample_progress.connect(self._sample_progressed)
+        self.library.sample_ended.connect(self._sample_ended)
+        self.planner.plan_changed.connect(self._show)
+        self.planner.refused.connect(self._refused)
+
+    # What the user wants
+
+    def build_sample(self) -> None:
+        """Build the sample model where it is missing, and select it."""
+        if SessionEvent.BUILD_SAMPLE in possible_events(self.state):
+            self._move(SessionEvent.BUILD_SAMPLE)
+            self._window.placement.set_progress(self._texts.building_sample(0.0), 0.0)
+        self.library.select_sample()
+
+    def launch(self) -> None:
+        """Load the selected model under the plan in view (Launch, Apply)."""
+        facts, plan = self.planner.facts, self.planner.plan
+        offered = self._controls()
+        if facts is None or plan is None or not offered.launch_enabled:
+            return
+        self._window.status.clear_message()
+        self._loading = (facts, plan)
+        self.planner.save()
+        self.planner.load_begins()
+        self._move(SessionEvent.LAUNCH)
+        self._load_number = self.bridge.engine.load(
+            LoadRequest(
+                path=facts.path,
+                placement=plan.placement,
+                context=plan.choices.context,
+                use_mmap=plan.choices.use_mmap,
+                expected_gpu_weights=plan.gpu_weights,
+            )
+        )
+
+    def cancel(self) -> None:
+        """End the load, or the building of the sample model, that is going on."""
+        if SessionEvent.CANCEL not in possible_events(self.state):
+            return
+        building = self.state is SessionState.BUILDING_SAMPLE
+        self._move(SessionEvent.CANCEL)
+        if building:
+            self.library.cancel_sample()
+            self._move(SessionEvent.CANCELLED)
+        else:
+            self.bridge.engine.stop()
+
+    def unload(self) -> None:
+        """Take the model out of memory; the chat stays."""
+        if SessionEvent.UNLOAD not in possible_events(self.state):
+            return
+        self._move(SessionEvent.UNLOAD)
+        self.bridge.engine.stop()
+        self._unload_number = self.bridge.engine.unload()
+
+    def send(self, text: str) -> None:
+        """Ask the loaded model."""
+        if self._loaded is None or not self._controls().send_enabled or not text.strip():
+            return
+        name = self._loaded.facts.name
+        self._conversation = self._conversation.ask(text).begin_reply(name)
+        self._window.chat.add_user_message(text)
+        self._window.chat.begin_reply(name)
+        self._rate.begin()
+        self._prompt_from_s = time.monotonic()
+        self._last_stats = None
+        self._move(SessionEvent.SEND)
+        self._rate_clock.start()
+        self._reply_number = self.bridge.engine.generate(
+            GenerateRequest(
+                messages=self._conversation.messages(),
+                sampling=self._services.settings.sampling(),
+                max_tokens=self._services.settings.get(keys.MAX_TOKENS),
+            )
+        )
+
+    def stop(self) -> None:
+        """End the reply; what is there stays."""
+        if SessionEvent.STOP in possible_events(self.state):
+            self._move(SessionEvent.STOP)
+            self.bridge.engine.stop()
+
+    def new_chat(self) -> None:
+        """Begin again with an empty conversation."""
+        if self._conversation.streaming:
+            return
+        self._conversation = Conversation(system=self._services.settings.get(keys.SYSTEM_PROMPT))
+        self._window.chat.clear()
+        self._context_used = None
+        self._show()
+
+    def on_snapshot(self, snapshot: MachineSnapshot) -> None:
+        """The meters' newest word."""
+        self.planner.set_snapshot(snapshot)
+        self._window.status.set_gpu(*self._texts.gpu(snapshot))
+
+    def close(self) -> None:
+        """Remember the choices, end the engine and the pool. Blocks until they are gone."""
+        self.planner.save()
+        self._rate_clock.stop()
+        self.bridge.close()
+        self._jobs.close()
+
+    # Selection
+
+    def _select(self, entry: object) -> None:
+        self._entry = entry if isinstance(entry, CatalogEntry) else None
+        self._jobs.cancel("facts")
+        if self._entry is None:
+            self._selected(Selection.NONE, None)
+        elif not self._entry.offered:
+            self._selected(Selection.PROBLEM, None)
+        else:
+            path = self._entry.path
+            # Until the facts are there, nothing can be launched.
+            self._selected(Selection.NONE, None)
+            self._jobs.start(
+                "facts",
+                lambda report, cancelled: load_facts(path),
+                lambda facts: self._selected(Selection.LOADABLE, facts),
+                self._unreadable,
+            )
+
+    def _selected(self, selection: Selection, facts: object) -> None:
+        self._selection = selection
+        self._move(SessionEvent.SELECT)
+        known = facts if isinstance(facts, ModelFacts) else None
+        if known is not None:
+            self._window.heading.set_facts(known)
+        elif self._entry is not None:
+            self._window.heading.set_text(
+                self._entry.name, self._entry.problem or self._entry.description
+            )
+        else:
+            self._window.heading.set_facts(None)
+        self.planner.select(known)
+        self._show()
+
+    def _unreadable(self, error: LauncherError) -> None:
+        """The file changed since it was listed."""
+        if self._entry is not None:
+            entry = replace(self._entry, problem=error.message, hint=error.hint)
+            self._window.model_list.upsert(entry)
+        self._window.status.set_message(error.sentence, "error")
+
+    def _refused(self, error: LauncherError) -> None:
+        """llama.cpp itself does not take the file as it is set."""
+        if self._entry is not None:
+            self._window.model_list.set_verdict(self._entry.path, error.message, "bad")
+        self._window.status.set_message(error.sentence, "warning")
+
+    # The sample model
+
+    def _sample_progressed(self, fraction: float) -> None:
+        if self.state is SessionState.BUILDING_SAMPLE:
+            self._window.placement.set_progress(self._texts.building_sample(fraction), fraction)
+
+    def _sample_ended(self, error: object) -> None:
+        if isinstance(error, LauncherError):
+            self._window.status.set_message(error.sentence, "error")
+        if self.state in (SessionState.BUILDING_SAMPLE, SessionState.STOPPING):
+            failed = isinstance(error, LauncherError)
+            self._move(SessionEvent.CANCELLED if failed else SessionEvent.SAMPLE_BUILT)
+
+    # The engine's events
+
+    def _on_events(self, events: list[EngineEvent]) -> None:
+        text: list[str] = []
+        reasoning: list[str] = []
+        for event in events:
+            if isinstance(event, TokenEvent):
+                if event.request == self._reply_number:
+                    self._token(event)
+                    text.append(event.text)
+                    reasoning.append(event.reasoning)
+                continue
+            if isinstance(event, (Finished, GenerateFailed)):
+                # What came before the end in this frame belongs to the reply.
+                self._append("".join(text), "".join(reasoning))
+                text.clear()
+                reasoning.clear()
+            self._on_event(event)
+        self._append("".join(text), "".join(reasoning))
+
+    def _on_event(self, event: EngineEvent) -> None:
+        if isinstance(event, NativeLog):
+            self._native_line(event)
+        elif isinstance(event, (LoadProgress, Loaded, LoadFailed, LoadCancelled)):
+            if event.request == self._load_number:
+                self._on_load_event(event)
+        elif isinstance(event, Unloaded):
+            if event.request == self._unload_number:
+                self._gone()
+                self._move(SessionEvent.UNLOADED)
+        elif event.request == self._reply_number:
+            self._on_reply_event(event)
+
+    def _on_load_event(self, event: EngineEvent) -> None:
+        if isinstance(event, LoadProgress):
+            self._load_progressed(event)
+        elif isinstance(event, Loaded):
+            self._load_ended(event.report)
+        elif isinstance(event, LoadFailed):
+            self._gone()
+            self._move(SessionEvent.LOAD_FAILED)
+            self._window.status.set_message(event.error.sentence, "error")
+            self._log("error", event.error.details)
+        elif isinstance(event, LoadCancelled):
+            self._gone()
+            self._move(SessionEvent.CANCELLED)
+            self._window.status.set_message(self._texts.load_cancelled(), "info")
+
+    def _load_progressed(self, event: LoadProgress) -> None:
+        if self.state is SessionState.CHECKING and event.stage != "checking":
+            self._move(SessionEvent.ACCEPTED)
+        if self._loading is not None and self.state is not SessionState.STOPPING:
+            size_bytes = self._loading[0].loaded_bytes
+            self._window.placement.set_progress(
+                self._texts.load_progress(event, size_bytes), self._texts.load_fraction(event)
+            )
+
+    def _load_ended(self, report: LoadReport) -> None:
+        assert self._loading is not None
+        facts, plan = self._loading
+        before = self._loaded
+        self._loaded = _LoadedModel(facts, plan, report)
+        self._loading = None
+        self._context_used = None
+        self._window.memory.set_loaded(plan.forecast, weights_mapped=plan.choices.use_mmap)
+        self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
+        self._window.chat.set_model_name(facts.name)
+        self._window.chat.set_notice(self._texts.notice(report))
+        if before is not None and before.facts.path == facts.path:
+            mark = self._texts.mark(before.plan, plan)
+            if mark:
+                self._window.speed.mark(time.monotonic(), mark)
+        self._move(SessionEvent.LOADED)
+        for sentence in (*report.mismatches, *report.warnings):
+            self._log("warning", sentence)
+        if report.mismatches:
+            self._window.status.set_message(report.mismatches[0], "warning")
+        else:
+            self._window.status.set_message(self._texts.loaded(facts, report), "good")
+
+    def _on_reply_event(self, event: EngineEvent) -> None:
+        if isinstance(event, PromptProgress):
+            self._prompt_progressed(event)
+        elif isinstance(event, Finished):
+            self._reply_ended(event.stats)
+        elif isinstance(event, GenerateFailed):
+            self._conversation = self._conversation.fail(event.error)
+            self._window.chat.fail_reply(event.error)
+            self._reply_closed()
+            self._log("error", event.error.details)
+
+    def _prompt_progressed(self, event: PromptProgress) -> None:
+        rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
+        left = (event.total - event.done) / rate if rate else None
+        self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
+        self._window.status.set_prompt(self._texts.prompt(event.total, rate))
+
+    def _token(self, event: TokenEvent) -> None:
+        if self.state is SessionState.PREFILL:
+            self._shade_prompt(event.time_s)
+            self._prompt_from_s = None
+        if event.n_tokens == 1 and SessionEvent.FIRST_TOKEN in possible_events(self.state):
+            self._move(SessionEvent.FIRST_TOKEN)
+        self._rate.add(event.time_s)
+
+    def _append(self, text: str, reasoning: str) -> None:
+        if (text or reasoning) and self._conversation.streaming:
+            self._conversation = self._conversation.append(text, reasoning)
+            self._window.chat.append(text, reasoning)
+
+    def _reply_ended(self, stats: GenerationStats) -> None:
+        placement = self._texts.placement(self._loaded.plan) if self._loaded else ""
+        self._conversation = self._conversation.finish(stats, placement)
+        self._window.chat.finish_reply(stats, placement)
+        self._last_stats = stats
+        self._context_used = stats.context_used
+        self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
+        self._reply_closed()
+        if stats.finish_reason == "context_full":
+            self._window.status.set_message(self._texts.context_full(), "warning")
+
+    def _reply_closed(self) -> None:
+        self._sample_rate()
+        self._rate_clock.stop()
+        self._prompt_from_s = None
+        now = time.monotonic()
+        self._window.speed.add_rate(now, None)
+        average = self._last_stats.tok_s if self._last_stats else None
+        self._window.speed.set_summary(average, average)
+        if SessionEvent.FINISHED in possible_events(self.state):
+            self._move(SessionEvent.FINISHED)
+
+    def _gone(self) -> None:
+        """Nothing is loaded any more."""
+        self._loaded = None
+        self._loading = None
+        self._context_used = None
+        self._window.memory.set_loaded(None)
+        self._window.chat.set_notice("")
+        self._window.chat.set_model_name("")
+        self.planner.unloaded()
+
+    # Speed
+
+    def _sample_rate(self) -> None:
+        now = time.monotonic()
+        self._shade_prompt(now)
+        rate = self._rate.rate(now)
+        known = None if rate != rate else rate  # NaN: nothing to say yet
+        if self.state in (SessionState.GENERATING, SessionState.STOPPING):
+            self._window.speed.add_rate(now, known)
+            average = self._rate.average()
+            self._window.speed.set_summary(known, None if average != average else average)
+            self._show_status(known)
+
+    def _shade_prompt(self, until_s: float) -> None:
+        if self._prompt_from_s is not None:
+            self._window.speed.shade_prompt(self._prompt_from_s, until_s)
+
+    # What is shown
+
+    def _move(self, event: SessionEvent) -> None:
+        before = self.state
+        self.state = next_state(self.state, event, self._selection)
+        if self.state is not before:
+            self.state_changed.emit(self.state)
+        self._show()
+
+    def _controls(self) -> Controls:
+        loaded, plan, facts = self._loaded, self.planner.plan, self.planner.facts
+        same = loaded is not None and facts is not None and loaded.facts.path == facts.path
+        return controls(
+            self.state,
+            self._selection,
+            same_model=same,
+            settings_differ=loaded is not None and plan is not None and _differ(loaded.plan, plan),
+        )
+
+    def _show(self) -> None:
+        shown = self._controls()
+        loaded = self._loaded
+        cancelling = shown.launch_action is LaunchAction.CANCEL
+        self._window.placement.set_controls(
+            shown,
+            self._texts.launch(shown, loaded.plan if loaded else None, self.planner.plan),
+            self._texts.why_not(shown.why_not, self._entry),
+        )
+        if not cancelling and self.state is not SessionState.STOPPING:
+            self._window.placement.set_progress("", None)
+        self._window.chat.set_controls(shown)
+        self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._entry))
+        total = loaded.report.n_ctx if loaded else None
+        self._window.chat.set_context(self._context_used, total)
+        self._window.status.set_context(self._texts.context(self._context_used, total))
+        self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))
+        self._show_status(None)
+
+    def _show_status(self, rate: float | None) -> None:
+        self._window.status.set_state(*self._texts.state(self.state, rate))
+
+    def set_build(self, text: str) -> None:
+        """The line about the installed llama.cpp build."""
+        self._texts.build_text = text
+        self._show()
+
+    def _native_line(self, event: NativeLog) -> None:
+        log_native(event)
+        if event.level in ("warning", "error"):
+            self._log(event.level, event.text)
+
+    def _log(self, level: str, text: str) -> None:
+        if not text.strip():
+            return
+        self._window.log.append(level, text.rstrip())
+        if level in ("warning", "error"):
+            self._n_warnings += 1
+            self._window.status.set_warnings(self._n_warnings)
+
+
+def _differ(loaded: LaunchPlan, now: LaunchPlan) -> bool:
+    """Whether applying ``now`` would change what runs, or what the slider promised."""
+    return loaded.choices != now.choices

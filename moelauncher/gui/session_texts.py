@@ -1,0 +1,204 @@
+"""Every sentence of the session, apart from the logic that picks it. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from moelauncher.core.catalog import CatalogEntry
+from moelauncher.core.engine_protocol import LoadProgress, LoadReport
+from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.machine import MachineSnapshot
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.session_state import Controls, LaunchAction, SessionState
+from moelauncher.core.units import (
+    format_bytes,
+    format_duration,
+    format_rate,
+    format_share,
+    format_tokens,
+)
+
+#: How much of a load each stage is, for one progress bar over all: where it starts and ends.
+_STAGES = {"checking": (0.0, 0.05), "reading": (0.05, 0.95), "context": (0.95, 1.0)}
+
+
+class SessionTexts(QObject):
+    """Texts for the panes. Holds the one line about the build, known after a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.build_text = ""
+
+    def state(self, state: SessionState, rate: float | None) -> tuple[str, str]:
+        """The status line's first words and their figure."""
+        words = {
+            SessionState.EMPTY: self.tr("no model selected"),
+            SessionState.SELECTED: self.tr("not loaded"),
+            SessionState.UNLOADABLE: self.tr("cannot be loaded"),
+            SessionState.BUILDING_SAMPLE: self.tr("building the sample model"),
+            SessionState.CHECKING: self.tr("checking the file"),
+            SessionState.LOADING: self.tr("loading"),
+            SessionState.READY: self.tr("ready"),
+            SessionState.PREFILL: self.tr("reading the prompt"),
+            SessionState.GENERATING: self.tr("generating"),
+            SessionState.STOPPING: self.tr("stopping"),
+            SessionState.UNLOADING: self.tr("unloading"),
+            SessionState.FAILED: self.tr("not loaded"),
+        }[state]
+        return words, "" if rate is None else format_rate(rate)
+
+    def launch(self, shown: Controls, loaded: LaunchPlan | None, plan: LaunchPlan | None) -> str:
+        """What stands on the large button."""
+        if shown.launch_action is LaunchAction.CANCEL:
+            return self.tr("Cancel")
+        if shown.launch_action is LaunchAction.APPLY:
+            if shown.why_not == "no_change":
+                return self.tr("Loaded")
+            if loaded is not None and plan is not None and _context_only(loaded, plan):
+                return self.tr("Apply (no reload)")
+            return self.tr("Apply")
+        return self.tr("Launch")
+
+    def why_not(self, reason: str, entry: CatalogEntry | None) -> str:
+        """Why the large button is off."""
+        if reason == "problem" and entry is not None:
+            return entry.problem or self.tr("This file is no chat model.")
+        return {
+            "nothing_selected": self.tr("Select a model on the left first."),
+            "no_change": self.tr("This is what is loaded: move the slider or change an option."),
+            "answering": self.tr("Wait for the reply to end, or stop it."),
+            "stopping": self.tr("Stopping what runs."),
+            "unloading": self.tr("The model is being taken out of memory."),
+        }.get(reason, "")
+
+    def building_sample(self, fraction: float) -> str:
+        """Progress of the sample model."""
+        return self.tr("building the sample model · {share}").format(share=format_share(fraction))
+
+    def load_fraction(self, event: LoadProgress) -> float:
+        """How far the whole load is, 0..1."""
+        start, end = _STAGES.get(event.stage, (0.0, 1.0))
+        return start + (end - start) * event.fraction
+
+    def load_progress(self, event: LoadProgress, size_bytes: int) -> str:
+        """What is done of the load, how fast, and how long it will take."""
+        if event.stage == "checking":
+            return self.tr("checking the file")
+        if event.stage == "context":
+            return self.tr("making the context")
+        done = event.fraction * size_bytes
+        parts = [
+            self.tr("reading {done} of {all}").format(
+                done=format_bytes(round(done)), all=format_bytes(size_bytes)
+            )
+        ]
+        if event.elapsed_s > 0.5 and done > 0:
+            rate = done / event.elapsed_s
+            parts.append(self.tr("{size}/s").format(size=format_bytes(round(rate))))
+            left = (size_bytes - done) / rate
+            parts.append(self.tr("{time} left").format(time=format_duration(left)))
+        return " · ".join(parts)
+
+    def loaded(self, facts: ModelFacts, report: LoadReport) -> str:
+        """Said once a load went as planned."""
+        return self.tr("{name} is loaded ({time}); llama.cpp placed it as planned.").format(
+            name=facts.name, time=format_duration(report.load_s)
+        )
+
+    def load_cancelled(self) -> str:
+        """Said after a cancel."""
+        return self.tr("The load was cancelled; nothing is loaded.")
+
+    def context_full(self) -> str:
+        """Said when a reply ended for want of room."""
+        return self.tr(
+            "The context is full, so the reply ends here: choose a larger one and apply, "
+            "or begin a new chat."
+        )
+
+    def notice(self, report: LoadReport) -> str:
+        """The line above the composer."""
+        if report.template_source == "chatml":
+            return self.tr("This model brings no chat template: the common ChatML form is used.")
+        return ""
+
+    def placement(self, plan: LaunchPlan) -> str:
+        """ "24 layers on the CPU", for a reply's footer."""
+        if plan.imagined_gpu:
+            return self.tr("all on the CPU")
+        if plan.slider.dense:
+            n = plan.placement.n_gpu_layers
+            if n == 1:
+                return self.tr("1 layer on the GPU")
+            return self.tr("{n} layers on the GPU").format(n=n)
+        n = plan.choices.cpu_moe
+        if n == 1:
+            return self.tr("experts of 1 layer on the CPU")
+        return self.tr("experts of {n} layers on the CPU").format(n=n)
+
+    def mark(self, before: LaunchPlan, now: LaunchPlan) -> str:
+        """ "30 › 24": what changed on the curve; empty where only something else did."""
+        if now.slider.dense:
+            old, new = before.placement.n_gpu_layers, now.placement.n_gpu_layers
+        else:
+            old, new = before.choices.cpu_moe, now.choices.cpu_moe
+        return "" if old == new else f"{old} › {new}"
+
+    def prompt(self, n_tokens: int, rate: float | None) -> str:
+        """The status line's word on the prompt."""
+        text = self.tr("prompt {n} tokens").format(n=n_tokens)
+        return text if rate is None else f"{text}, {format_rate(rate)}"
+
+    def context(self, used: int | None, total: int | None) -> str:
+        """The status line's word on the context."""
+        if total is None:
+            return ""
+        return self.tr("context {used} of {total}").format(
+            used=format_tokens(used or 0), total=format_tokens(total)
+        )
+
+    def gpu(self, snapshot: MachineSnapshot) -> tuple[str, str]:
+        """The status line's word on the first GPU, and where it is from."""
+        if not snapshot.gpus:
+            return "", ""
+        gpu = snapshot.gpus[0]
+        parts = []
+        if gpu.temperature_c is not None:
+            parts.append(self.tr("{t:.0f} °C").format(t=gpu.temperature_c))
+        if gpu.utilisation is not None:
+            parts.append(format_share(gpu.utilisation))
+        if not parts:
+            return "", ""
+        return self.tr("GPU {figures}").format(
+            figures=", ".join(parts)
+        ), f"{gpu.name}: {gpu.source}"
+
+    def build(self, report: LoadReport | None) -> tuple[str, str]:
+        """The status line's right end."""
+        parts = [self.build_text] if self.build_text else []
+        if report is not None:
+            if report.n_threads == 1:
+                parts.append(self.tr("1 thread"))
+            else:
+                parts.append(self.tr("{n} threads").format(n=report.n_threads))
+        return " · ".join(parts), self.tr("The llama.cpp build in use, and its CPU threads")
+
+    def empty_chat(self, state: SessionState, entry: CatalogEntry | None) -> str:
+        """What an empty chat says."""
+        if state is SessionState.READY:
+            return self.tr("The model is loaded. Write a message below.")
+        if state in (SessionState.CHECKING, SessionState.LOADING):
+            return self.tr("The model is being loaded…")
+        if state is SessionState.BUILDING_SAMPLE:
+            return self.tr("The sample model is being built…")
+        if entry is None:
+            return self.tr("Pick a model on the left and press Launch, then write below.")
+        if entry.problem:
+            return f"{entry.problem} {entry.hint}".strip()
+        return self.tr("Press Launch to load {name}, then write below.").format(name=entry.name)
+
+
+def _context_only(loaded: LaunchPlan, plan: LaunchPlan) -> bool:
+    """Whether applying needs only a new context on the loaded model."""
+    same_place = loaded.placement == plan.placement
+    return same_place and loaded.choices.use_mmap == plan.choices.use_mmap
