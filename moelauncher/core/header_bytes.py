@@ -32,7 +32,7 @@ VALUE_BYTES = {number: struct.calcsize(f"<{code}") for number, code in VALUE_COD
 
 # Limits that no real file comes near; they bound time and memory on a damaged one.
 _MAX_HEADER_BYTES = 512 << 20
-_MAX_STRINGS = 1 << 24
+_MAX_STRINGS = 1 << 22
 _CHUNK_BYTES = 1 << 20
 
 
@@ -91,13 +91,13 @@ class HeaderBytes:
         wanted = min(max(n_bytes, _CHUNK_BYTES), self.file_bytes - position)
         self._buffer = b""  # the old window goes before the new one comes
         self._file.seek(position)
-        pieces = bytearray()
-        while len(pieces) < wanted:
-            piece = self._file.read(wanted - len(pieces))
+        data = self._file.read(wanted) or b""
+        while len(data) < n_bytes:
+            piece = self._file.read(wanted - len(data))
             if not piece:
                 break
-            pieces += piece
-        self._start, self._at, self._buffer = position, 0, bytes(pieces)
+            data += piece
+        self._start, self._at, self._buffer = position, 0, data
         if len(self._buffer) < n_bytes:
             raise LauncherError(tr("The file changed while it was read."), tr("Try again."))
 
