@@ -45,6 +45,7 @@ def modules_after_importing(name: str) -> set[str]:
         ("moelauncher.engine", QT),
         ("moelauncher.meters", QT),
         ("moelauncher.cli", QT),
+        ("moelauncher.commands", QT),
     ],
 )
 def test_room_loads_without_what_is_not_its_own(module, foreign):
