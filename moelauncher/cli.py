@@ -24,7 +24,7 @@ from moelauncher.core.translate import tr
 _COMMANDS = {
     "list": ("list_models", "list the model files of some folders"),
     "plan": ("plan", "say where every byte of a model would go"),
-    "bench": ("bench", "measure the speed at several placements"),
+    "bench": ("measure", "measure the speed at several placements"),
     "chat": ("chat", "ask a model one question"),
     "doctor": ("doctor", "describe this machine and say what to mend"),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from moelauncher.commands import arguments
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
-from moelauncher.commands.terminal import note, out, out_json
+from moelauncher.commands.terminal import aside, note, out, out_json
 from moelauncher.core.engine_protocol import (
     ChatMessage,
     Finished,
@@ -93,15 +93,27 @@ def _ask(session: Session, options: argparse.Namespace) -> tuple[str, str, Gener
     thoughts: list[str] = []
     for event in session.generate(_request(options)):
         if isinstance(event, TokenEvent):
-            texts.append(event.text)
-            thoughts.append(event.reasoning)
-            if not options.json and event.text:
-                out(event.text, end="")
+            if not options.json:
+                _stream(event, begins=bool(thoughts) and not texts)
+            if event.text:
+                texts.append(event.text)
+            if event.reasoning:
+                thoughts.append(event.reasoning)
         elif isinstance(event, Finished):
             if not options.json:
                 out()
             return "".join(texts), "".join(thoughts), event.stats
     raise AssertionError("a reply ends with Finished")
+
+
+def _stream(event: TokenEvent, *, begins: bool) -> None:
+    """The answer to stdout, what the model thinks on the way to stderr."""
+    if event.reasoning:
+        aside(event.reasoning)
+    if event.text:
+        if begins:
+            aside("\n\n")
+        out(event.text, end="")
 
 
 def _tell(report: LoadReport) -> None:

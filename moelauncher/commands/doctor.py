@@ -84,10 +84,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(child: Child) -> tuple[InstalledBuild | None, list[BackendDevice], str]:
+    build: InstalledBuild | None = None
     try:
-        return describe_build(child), describe_devices(child), ""
+        build = describe_build(child)
+        return build, describe_devices(child), ""
     except LauncherError as error:
-        return None, [], error.message
+        return build, [], error.message
 
 
 def _cpu_name() -> str | None:

@@ -69,20 +69,27 @@ class Session:
         """What a load under ``plan`` takes."""
         return forecast_on(self.facts, plan.placement, self.context, self.machine, plan.dry_run)
 
-    def load(self, plan: Plan) -> LoadReport:
-        """Load the model. Raises LauncherError with the reason."""
-        expected = self.forecast(plan)
-        _refuse_what_ram_cannot_hold(expected)
+    @property
+    def engine(self) -> LlamaEngine:
+        """The engine, begun at the first use."""
         if self._engine is None:
             self._engine = LlamaEngine(accept=make_acceptor(self.child))
-        self._engine.load(
-            LoadRequest(
-                self.facts.path,
-                plan.placement,
-                self.context,
-                expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in expected.gpus},
-            )
+        return self._engine
+
+    def load_request(self, plan: Plan) -> LoadRequest:
+        """What to ask the engine for. Raises LauncherError where RAM cannot hold it."""
+        expected = self.forecast(plan)
+        _refuse_what_ram_cannot_hold(expected)
+        return LoadRequest(
+            self.facts.path,
+            plan.placement,
+            self.context,
+            expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in expected.gpus},
         )
+
+    def load(self, plan: Plan) -> LoadReport:
+        """Load the model. Raises LauncherError with the reason."""
+        self.engine.load(self.load_request(plan))
         progress = ProgressLine(tr("Loading"), quiet=self._options.json)
         try:
             for event in self._events():
@@ -103,8 +110,7 @@ class Session:
 
         Closing the generator early (Ctrl+C) stops the reply.
         """
-        assert self._engine is not None, "load first"
-        number = self._engine.generate(request)
+        number = self.engine.generate(request)
         try:
             for event in self._events():
                 if event.request != number:
@@ -115,12 +121,11 @@ class Session:
                 if isinstance(event, Finished):
                     return
         finally:
-            self._engine.stop()
+            self.engine.stop()
 
     def _events(self) -> Iterator[EngineEvent]:
-        assert self._engine is not None
         while True:
-            yield from self._engine.drain(_WAIT_S)
+            yield from self.engine.drain(_WAIT_S)
 
 
 def _refuse_what_ram_cannot_hold(expected: MemoryForecast) -> None:

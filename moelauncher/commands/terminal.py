@@ -47,6 +47,11 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
+def aside(text: str) -> None:
+    """Text beside the result, as it comes: to stderr, without a line break."""
+    print(printable(text), end="", file=sys.stderr, flush=True)
+
+
 class ProgressLine:
     """One line on stderr that is painted over; nothing where stderr is no terminal."""
 

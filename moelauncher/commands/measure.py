@@ -1,0 +1,148 @@
+"""``moelauncher bench``: tokens a second of a model at several placements."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Iterator
+
+from moelauncher.commands import arguments
+from moelauncher.commands.model import runnable_model
+from moelauncher.commands.session import Session
+from moelauncher.commands.terminal import ProgressLine, out, out_json
+from moelauncher.core.bench_row import BenchRow
+from moelauncher.core.placement import Placement
+from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes
+from moelauncher.engine.bench import BenchCase, run_bench
+
+_COLUMNS = (
+    "cpu_moe",
+    "test",
+    "n_tokens",
+    "depth",
+    "median",
+    "mad",
+    "vram_bytes",
+    "ram_bytes",
+    "repeats",
+    "notes",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``bench``."""
+    arguments.add_model(parser)
+    parser.add_argument(
+        "--cpu-moe",
+        type=arguments.cpu_moe_list,
+        default=(arguments.AUTO,),
+        metavar="0,8,all",
+        help="expert layers whose experts stay in RAM, one measurement each (auto)",
+    )
+    arguments.add_which(parser)
+    arguments.add_context(parser)
+    tokens = tr("number of tokens")
+    parser.add_argument(
+        "--pp",
+        type=arguments.whole(0, tokens),
+        default=512,
+        metavar="N",
+        help="prompt tokens (512)",
+    )
+    parser.add_argument(
+        "--tg",
+        type=arguments.whole(0, tokens),
+        default=128,
+        metavar="N",
+        help="tokens generated behind the prompt (128)",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=arguments.whole(1, tr("number of repeats")),
+        default=3,
+        metavar="R",
+        help="how often each is measured, after one run that does not count (3)",
+    )
+    arguments.add_threads(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document a line")
+    form.add_argument("--csv", action="store_true", help="comma-separated values")
+    form.add_argument("--md", action="store_true", help="a Markdown table")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print each row as soon as it is known."""
+    session = Session(options, runnable_model(options))
+    progress = ProgressLine(tr("Measuring"), quiet=options.json)
+    try:
+        rows = run_bench(
+            session.engine,
+            _cases(session, options.cpu_moe),
+            n_prompt=options.pp,
+            n_generate=options.tg,
+            n_repeats=options.repeat,
+            step=lambda done, total: progress.show(done / total),
+        )
+        for index, row in enumerate(rows):
+            progress.end()
+            _print(row, options, first=index == 0)
+    finally:
+        progress.end()
+        session.close()
+    return 0
+
+
+def _cases(session: Session, wishes: tuple[int | str, ...]) -> Iterator[BenchCase]:
+    """One case a placement; two wishes that mean the same one are measured once."""
+    seen: set[Placement] = set()
+    for wish in wishes:
+        plan = session.plan(wish)
+        if plan.placement not in seen:
+            seen.add(plan.placement)
+            request = session.load_request(plan)
+            yield BenchCase(request, session.forecast(plan).ram.weights_bytes)
+
+
+def _print(row: BenchRow, options: argparse.Namespace, *, first: bool) -> None:
+    if options.json:
+        out_json(row.to_json())
+    elif options.csv:
+        if first:
+            out(_csv_line(_COLUMNS))
+        out(_csv_line(_cells(row)))
+    elif options.md:
+        if first:
+            out("| " + " | ".join(_COLUMNS) + " |")
+            out("|" + " --- |" * len(_COLUMNS))
+        out("| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(row)) + " |")
+    else:
+        if first:
+            head = (tr("layers in RAM"), tr("test"), tr("tok/s"), "VRAM", "RAM")
+            out(f"{head[0]:>13}  {head[1]:<10} {head[2]:>18}  {head[3]:>10} {head[4]:>10}")
+        out(_line(row))
+
+
+def _line(row: BenchRow) -> str:
+    rate = f"{row.median:.2f} ± {row.mad:.2f}"
+    line = (
+        f"{row.cpu_moe:>13}  {row.test + str(row.n_tokens):<10} {rate:>18}"
+        f"  {format_bytes(row.vram_bytes):>10} {format_bytes(row.ram_bytes):>10}"
+    )
+    return "  ".join([line, *row.notes])
+
+
+def _cells(row: BenchRow) -> tuple[str, ...]:
+    values = row.to_json()
+    values["repeats"] = " ".join(f"{rate:.3f}" for rate in row.repeats)
+    values["notes"] = " ".join(row.notes)
+    values["median"] = f"{row.median:.3f}"
+    values["mad"] = f"{row.mad:.3f}"
+    return tuple("" if values[name] is None else str(values[name]) for name in _COLUMNS)
+
+
+def _csv_line(cells: tuple[str, ...]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(cells)
+    return text.getvalue()
