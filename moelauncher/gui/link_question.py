@@ -17,7 +17,7 @@ SHOWN_CHARS = 500
 
 def may_open(address: str) -> bool:
     """Whether ``address`` is of a kind that is opened at all."""
-    url = QUrl(address, QUrl.ParsingMode.StrictMode)
+    url = QUrl(address)
     return url.isValid() and url.scheme().lower() in LINK_SCHEMES
 
 
@@ -31,7 +31,7 @@ def ask_and_open(address: str, parent: QWidget) -> QMessageBox:
         box.setIcon(QMessageBox.Icon.Question)
         box.setText(tr("Open this address? A model wrote it; check that you trust it."))
         # Encoded, so that look-alike letters of other scripts show in the host name.
-        shown = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+        shown = url.toEncoded().toStdString()
         box.setInformativeText(shown[:SHOWN_CHARS])
         button = box.addButton(tr("Open"), QMessageBox.ButtonRole.AcceptRole)
         button.clicked.connect(lambda: QDesktopServices.openUrl(url))

@@ -44,6 +44,7 @@ _MATH = re.compile(
     r"\\\[.*?\\\]|\\\(.*?\\\)|\$\$.+?\$\$|(?<![\\$\w])\$(?![\s$])[^$\n]*?(?<![\s\\])\$(?![\w$])",
     re.DOTALL,
 )
+_NAMELESS_IMAGE = re.compile(r"(?<![\\`])!\[\s*\](?=[(\[])")
 _MATH_SPECIAL = re.compile(r"([\\_*\[\]()~`|])")
 _DEEP = re.compile(rf"^(?:[ \t]*(?:>|[-*+][ \t])){{{NESTING_LIMIT + 1},}}")
 
@@ -79,7 +80,7 @@ def prepared(text: str) -> str:
 
     def flush() -> None:
         if prose:
-            out.append(_formulas_kept("\n".join(prose)))
+            out.append(_formulas_kept(_images_named("\n".join(prose))))
             prose.clear()
 
     for line in lines:
@@ -170,6 +171,11 @@ def _formulas_kept(text: str) -> str:
         return _MATH_SPECIAL.sub(r"\\\1", match[0])
 
     return _MATH.sub(kept, text)
+
+
+def _images_named(text: str) -> str:
+    # Qt's reader drops an image that has no description, and its address with it.
+    return _NAMELESS_IMAGE.sub(f"![{tr('no description')}]", text)
 
 
 def _shallow(line: str) -> str:
@@ -292,6 +298,7 @@ def _style_frames(frame: QTextFrame, colors: look.Palette) -> None:
                 cursor.setPosition(
                     cell.lastCursorPosition().position(), QTextCursor.MoveMode.KeepAnchor
                 )
+                _align_header(child, column)
                 bold = QTextCharFormat()
                 bold.setFontWeight(QFont.Weight.DemiBold)
                 cursor.mergeCharFormat(bold)
@@ -307,3 +314,13 @@ def _drop_stray_lines(frame: QTextFrame) -> None:
             if first.block() != cell.lastCursorPosition().block() and not first.block().text():
                 first.deleteChar()
         _drop_stray_lines(child)
+
+
+def _align_header(table: QTextTable, column: int) -> None:
+    # Qt's reader aligns the cells of a column, but not its header.
+    if table.rows() < 2:
+        return
+    shape = QTextBlockFormat()
+    below = table.cellAt(1, column).firstCursorPosition()
+    shape.setAlignment(below.blockFormat().alignment())
+    table.cellAt(0, column).firstCursorPosition().mergeBlockFormat(shape)

@@ -165,6 +165,11 @@ class ModelListModel(QAbstractListModel):
     def _experts(self, entry: CatalogEntry) -> str:
         if entry.n_expert_used is None:
             return self.tr("MoE {n} experts").format(n=entry.n_expert)
+        if len(entry.files) > 1:
+            # Beside the number of files there is no room for the word.
+            return self.tr("MoE {n}, {used} used").format(
+                n=entry.n_expert, used=entry.n_expert_used
+            )
         return self.tr("MoE {n} experts, {used} used").format(
             n=entry.n_expert, used=entry.n_expert_used
         )
@@ -205,8 +210,8 @@ class ModelListModel(QAbstractListModel):
 class ModelFilter(QSortFilterProxyModel):
     """Rows that hold every word of the filter, in any order and case."""
 
-    def __init__(self, source: ModelListModel) -> None:
-        super().__init__(source)
+    def __init__(self, source: ModelListModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self.setSourceModel(source)
         self.setFilterRole(ModelListModel.SEARCH)
 

@@ -82,7 +82,7 @@ class ModelListPane(QWidget):
         self._sources: list[Path] = []
         self._told: CatalogEntry | None = None
         self._model = ModelListModel(self)
-        self._filtered = ModelFilter(self._model)
+        self._filtered = ModelFilter(self._model, self)
         self.filter = self._make_filter()
         self.list = self._make_list()
         self._folder_menu = QMenu(self)
@@ -337,6 +337,8 @@ class ModelListPane(QWidget):
         self.refresh_button.setEnabled(not self._scanning)
         if self._scanning:
             text = self.tr("Looking for models: {n} so far").format(n=n_models)
+        elif n_models == 0:
+            text = self.tr("Filter models")
         elif n_models == 1:
             text = self.tr("Filter 1 model")
         else:

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from moelauncher.gui import theme as look
 from moelauncher.gui.model_list_model import ModelListModel, ModelRow
 
-PAD_Y = 10
-LINE_GAP = 3
+PAD_Y = 11
+LINE_GAP = 4
 DOT_PX = 8
 BAR_PX = 3
 
