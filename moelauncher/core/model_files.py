@@ -117,6 +117,11 @@ def _split_problem(headers: Sequence[GgufHeader], facts: ModelFacts) -> Launcher
                 tr("Give the parts the names they were downloaded with."),
             )
         return _foreign_parts()
+    for number, header in enumerate(headers):
+        if header.metadata.get("split.count", count) != stated and count > 1:
+            return _foreign_parts()
+        if header.metadata.get("split.no", number) != number and count > 1:
+            return _foreign_parts()
     names = {tensor.name for tensor in facts.tensors}
     if len(names) != len(facts.tensors):
         return _foreign_parts()

@@ -87,6 +87,7 @@ def write_tiny_model(path: Path, kind: str = "moe", **overrides: object) -> Path
     """
     shape = replace(TinyShape(), **overrides)  # type: ignore[arg-type]
     model = _BUILDERS[kind](shape)
+    path.parent.mkdir(parents=True, exist_ok=True)
     endian = GGUFEndian.BIG if shape.big_endian else GGUFEndian.LITTLE
     writer = GGUFWriter(
         str(path), model.arch, endianess=endian, split_max_tensors=shape.split_max_tensors
@@ -108,6 +109,21 @@ def write_tiny_model(path: Path, kind: str = "moe", **overrides: object) -> Path
         writer.close()
     if shape.split_max_tensors:
         return sorted(path.parent.glob(f"{path.stem}-00001-of-*.gguf"))[0]
+    return path
+
+
+def write_mmproj(path: Path, *, n_embd: int | None = None) -> Path:
+    """Write a projector file as small as can be; ``n_embd`` is the width it projects into."""
+    writer = GGUFWriter(str(path), "clip")
+    writer.add_name("Projector")
+    writer.add_string("general.type", "mmproj")
+    if n_embd is not None:
+        writer.add_uint32("clip.vision.projection_dim", n_embd)
+    writer.add_tensor("v.blk.0.ln1.weight", np.ones(32, np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
     return path
 
 
