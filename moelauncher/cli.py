@@ -147,7 +147,8 @@ def _open_window(arguments: list[str]) -> int:
             tr("The window cannot be opened: {reason}.").format(reason=error),
             tr("Install PySide6-Essentials and pyqtgraph, or use a command (moelauncher --help)."),
         ) from error
-    return int(app.main(arguments))
+    # With the program's own name in front, as the system hands it over.
+    return int(app.main(["moelauncher", *arguments]))
 
 
 def _has_display() -> bool:
