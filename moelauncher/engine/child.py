@@ -34,9 +34,9 @@ START_TIMEOUT_S = 60.0
 _POLL_S = 0.02  # how soon a cancel is noticed
 _STDERR_LINES = 200
 
-#: llama.cpp's last words, most telling first.
-_ASSERT = re.compile(r"GGML_ASSERT\(.*|GGML_ABORT.*|.*terminate called.*|.*what\(\):.*")
-_ERROR_LINE = re.compile(r"error[: ]|failed|invalid|unknown|missing", re.IGNORECASE)
+#: llama.cpp's last words: "<file>:<line>: GGML_ASSERT(...) failed", or an error line.
+_ABORT = re.compile(r"([\w-]+\.\w+:\d+): (.+)$")
+_ERROR_LINE = re.compile(r"error[: ]|failed|invalid|unknown|missing|what\(\):", re.IGNORECASE)
 
 
 def child_command() -> list[str]:
@@ -307,8 +307,8 @@ def _last_words(lines: Sequence[str], status: int) -> tuple[str, str]:
     """
     details = "\n".join(lines)
     for line in reversed(lines):
-        if match := _ASSERT.search(line):
-            return match[0], details
+        if match := _ABORT.search(line):
+            return f"{match[2]} ({match[1]})", details
     for line in reversed(lines):
         if _ERROR_LINE.search(line):
             return line, details

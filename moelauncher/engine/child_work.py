@@ -27,7 +27,7 @@ from moelauncher.engine.placement_json import context_from_json, placement_from_
 from moelauncher.engine.placement_overrides import NativePlacement
 
 #: What llama.cpp puts before a reason: its function names, and what it was doing.
-_PREAMBLE = re.compile(r"^(?:\w+: )*(?:error loading model(?: \w+)*: )*(?:llama_model_loader: )*")
+_PREAMBLE = re.compile(r"^(?:\w+: )*(?:error loading model(?: \w+)*: )*(?:\w+: )*")
 
 _Lines = list[tuple[str, str]]
 

@@ -92,7 +92,9 @@ def test_an_unforeseen_error_is_a_sentence_and_the_child_lives_on(child):
 def test_a_failed_assertion_is_the_reason(child):
     with pytest.raises(LauncherError) as error:
         child.request("assertion")
-    assert error.value.message == ("llama.cpp refused this file: GGML_ASSERT(n_head > 0) failed")
+    assert error.value.message == (
+        "llama.cpp refused this file: GGML_ASSERT(n_head > 0) failed (x.cpp:7)"
+    )
     assert child.request("echo", {"next": 1}) == {"next": 1}
 
 
