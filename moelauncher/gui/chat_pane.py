@@ -8,6 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import Controls
@@ -64,6 +65,11 @@ class ChatPane(QWidget):
         self.composer.stop_requested.connect(self.stop_requested)
         self.composer.new_chat_requested.connect(self.new_chat_requested)
         self.set_empty_hint(self.tr("Pick a model on the left and press Launch, then write below."))
+        self._refresh_new_chat()
+
+    def show_conversation(self, conversation: Conversation) -> None:
+        """Replace the chat by a kept one."""
+        self.view.show_conversation(conversation)
         self._refresh_new_chat()
 
     def add_user_message(self, text: str) -> None:

@@ -28,6 +28,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QPushButton, QWidget
 
+from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme as look
@@ -126,6 +127,22 @@ class ChatView(QAbstractScrollArea):
         self._chip.hide()
         self._sync()
 
+    def show_conversation(self, conversation: Conversation) -> None:
+        """Replace the chat by a kept one; only the end of it is laid out now."""
+        self.clear()
+        label = ""
+        for turn in conversation.turns:
+            if turn.role == "user":
+                message: MessageView = UserMessage(turn.text)
+            else:
+                message = ReplyMessage.of_turn(turn, bool(label) and turn.label != label)
+                label = turn.label
+            message.estimate(self._column()[1])
+            self._messages.append(message)
+        self._tops = [0.0] * len(self._messages)
+        self._place_from(0)
+        self._sync()
+
     def add_user_message(self, text: str) -> None:
         """Add a bubble, and go to the end: whoever sends wants to see the reply."""
         self._set_follow(True)
@@ -136,15 +153,15 @@ class ChatView(QAbstractScrollArea):
         before = next(
             (m.label for m in reversed(self._messages) if isinstance(m, ReplyMessage)), label
         )
-        self._add(ReplyMessage(label, before != label, self._clock()))
+        self._add(ReplyMessage(label, before != label))
 
     def append(self, text: str, reasoning: str) -> None:
         """Add coalesced text to the open reply. Called by a paint timer, not per token."""
         reply = self._open_reply()
         if reply is None or not (text or reasoning):
             return
-        reply.append(text, reasoning, self._clock())
-        self._last_changed()
+        changed_from = reply.append(text, reasoning, self._clock())
+        self._last_changed(changed_from)
 
     def set_prompt_progress(
         self, done: int, total: int, tok_s: float | None, left_s: float | None
@@ -317,8 +334,8 @@ class ChatView(QAbstractScrollArea):
             self._set_range(self._total(), value)
             self.viewport().update()
 
-    def _last_changed(self) -> None:
-        """The last message grew: only it is laid out and painted again."""
+    def _last_changed(self, changed_from: float = 0.0) -> None:
+        """The last message grew: it alone is laid out, and painted from ``changed_from`` on."""
         last = self._messages[-1]
         if not last.is_laid_out(self._column()[1]):
             last.lay_out(self._column()[1])
@@ -328,7 +345,7 @@ class ChatView(QAbstractScrollArea):
         if not self._follow:
             self._chip.show()
             self._place_chip()
-        first = max(0, int(top - bar.value()) - 2)
+        first = max(0, int(top + changed_from - bar.value()) - 2)
         if first < self.viewport().height():
             self.viewport().update(0, first, self.viewport().width(), self.viewport().height())
 

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QStackedLayout,
+    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -31,6 +32,7 @@ from moelauncher.gui.drop_hint import DropHint
 from moelauncher.gui.model_list_model import ModelFilter, ModelListModel, ModelRow, is_listed
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
 from moelauncher.gui.pane import plain_label, rule
+from moelauncher.gui.progress_line import ProgressLine
 
 
 class FilterField(QLineEdit):
@@ -61,6 +63,7 @@ class ModelListPane(QWidget):
         refresh_requested(): look at the folders again.
         remove_requested(object): no longer list this folder or file (a Path of set_sources).
         demo_requested(): build the sample model.
+        demo_cancel_requested(): stop building it.
         copy_path_requested(object): the entry whose path is wanted on the clipboard.
     """
 
@@ -70,6 +73,7 @@ class ModelListPane(QWidget):
     refresh_requested = Signal()
     remove_requested = Signal(object)
     demo_requested = Signal()
+    demo_cancel_requested = Signal()
     copy_path_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -101,7 +105,12 @@ class ModelListPane(QWidget):
         column.addWidget(rule(self))
         column.addLayout(_inset(self.filter, 10, 10))
         column.addLayout(self._list_or_hint, 1)
-        column.addLayout(_inset(self.drop_hint, look.GRID, look.PANE_MARGIN))
+        # One place for both, so that nothing moves when building begins or ends.
+        self._foot = QStackedWidget(self)
+        self._foot.addWidget(self.drop_hint)
+        self._foot.addWidget(self._make_demo_progress())
+        self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
+        column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
         self.setTabOrder(self.filter, self.list)
         self.setFocusProxy(self.list)
         look.theme().changed.connect(self.list.viewport().update)
@@ -160,6 +169,14 @@ class ModelListPane(QWidget):
         """Whether folders are being read."""
         self._scanning = scanning
         self._refresh()
+
+    def set_demo_progress(self, fraction: float | None) -> None:
+        """How much of the sample model is built, 0..1; None when it is not being built."""
+        building = fraction is not None
+        self._foot.setCurrentIndex(1 if building else 0)
+        self._demo.setEnabled(not building)
+        text = self.tr("Building the sample model") if building else ""
+        self._demo_progress.set_progress(text, fraction)
 
     def set_sources(self, sources: Sequence[Path]) -> None:
         """The folders and single files that the user added, and can take away again."""
@@ -239,6 +256,21 @@ class ModelListPane(QWidget):
         for widget in (self._empty_text, self._add_folder, self._demo, self._clear_filter):
             column.addWidget(widget)
         column.addStretch(1)
+        return page
+
+    def _make_demo_progress(self) -> QWidget:
+        page = QWidget(self)
+        self._demo_progress = ProgressLine(page)
+        self._demo_progress.setObjectName("demoProgress")
+        cancel = QPushButton(self.tr("Cancel"), page)
+        cancel.setObjectName("demoCancelButton")
+        cancel.setToolTip(self.tr("Stop building the sample model; nothing half-built is kept"))
+        cancel.clicked.connect(self.demo_cancel_requested)
+        row = QHBoxLayout(page)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(look.GRID)
+        row.addWidget(self._demo_progress, 1)
+        row.addWidget(cancel)
         return page
 
     def _fill_folder_menu(self) -> None:

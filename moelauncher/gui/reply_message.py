@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QTextCursor,
 )
 
+from moelauncher.core.conversation import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
@@ -47,13 +48,12 @@ PROGRESS_MAX_PX = 320.0
 class ReplyMessage(MessageView):
     """A model's reply: plain text while it streams, Markdown once it is finished."""
 
-    def __init__(self, label: str, show_label: bool, now_s: float) -> None:
+    def __init__(self, label: str, show_label: bool) -> None:
         super().__init__()
         self._label = label
         self._show_label = show_label
         self._text = ""
         self._reasoning = ""
-        self._began_s = now_s
         self._thought_began_s: float | None = None
         self._thought_s: float | None = None
         self._progress: tuple[int, int, float | None, float | None] | None = None
@@ -67,6 +67,16 @@ class ReplyMessage(MessageView):
         self._progress_rect = QRectF()
         self._body: TextPart | None = None
         self._reasoning_part: TextPart | None = None
+
+    @classmethod
+    def of_turn(cls, turn: Turn, show_label: bool) -> ReplyMessage:
+        """A reply that was written earlier; how long it thought is not known any more."""
+        message = cls(turn.label, show_label)
+        message._text, message._reasoning = turn.text, turn.reasoning
+        message._stats, message._placement_text = turn.stats, turn.placement_text
+        message._error = turn.error
+        message._streaming = turn.state is TurnState.STREAMING
+        return message
 
     @property
     def streaming(self) -> bool:
@@ -104,8 +114,11 @@ class ReplyMessage(MessageView):
         """The text of each code block."""
         return [spot.payload for spot in self.hot_spots if spot.kind == "copy"]
 
-    def append(self, text: str, reasoning: str, now_s: float) -> None:
-        """Add streamed text; cheap, the last paragraph alone is laid out again."""
+    def append(self, text: str, reasoning: str, now_s: float) -> float:
+        """Add streamed text; cheap, the last paragraph alone is laid out again.
+
+        Answers from where on, in the message's coordinates, it has to be painted again.
+        """
         self._progress = None if (text or reasoning) else self._progress
         if reasoning:
             if self._thought_began_s is None:
@@ -119,14 +132,18 @@ class ReplyMessage(MessageView):
             # Models open with line breaks after their thinking; an empty line is no answer.
             self._text += text if self._text else text.lstrip("\n")
         if self._width is None:
-            return
+            return 0.0
+        changed_from = 0.0
         if text and self._body is not None:
-            self._insert(
-                self._body, text if self._body.document.characterCount() > 1 else text.lstrip("\n")
-            )
+            if not reasoning:
+                # A word that grows may move from the last line to the next one.
+                line_px = 2 * QFontMetricsF(self._body.document.defaultFont()).height()
+                changed_from = max(0.0, self._body.rect.bottom() - line_px)
+            self._insert(self._body, text)
         if reasoning and self._reasoning_part is not None:
             self._insert(self._reasoning_part, reasoning)
         self._stack(self._width)
+        return changed_from
 
     def set_progress(
         self, done: int, total: int, tok_s: float | None, left_s: float | None
@@ -366,8 +383,11 @@ class ReplyMessage(MessageView):
         line = block.layout().lineForTextPosition(block.length() - 1)
         if not line.isValid():
             return
-        answer: object = line.cursorToX(block.length() - 1)
-        x = float(answer[0] if isinstance(answer, tuple) else answer)  # type: ignore[arg-type]
+        # Where the text ends; asking for the cursor's place costs ten times as much.
+        right_to_left = block.textDirection() == Qt.LayoutDirection.RightToLeft
+        x = line.x() if right_to_left else line.x() + line.naturalTextWidth()
+        if right_to_left:
+            x += line.width() - line.naturalTextWidth() - 4
         place = part.document.documentLayout().blockBoundingRect(block).topLeft() + part.origin
         top = (
             place.y()

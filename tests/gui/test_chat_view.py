@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QTextDocument
 
+from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
-from moelauncher.gui import chat_view as chat_view_module
 from moelauncher.gui import theme
 from moelauncher.gui.chat_view import ChatView
 from moelauncher.gui.markdown import ReplyDocument
@@ -381,17 +381,40 @@ def test_streaming_lays_out_the_last_message_alone(view, qtbot, monkeypatch):
     assert arranged == []
 
 
-def test_a_long_chat_opens_by_laying_out_what_is_seen(view, monkeypatch):
-    monkeypatch.setattr(chat_view_module, "SLICE_S", 0.0)
-    view.hide()
-    long_chat(view, 3)
-    view.clear()
+def test_a_kept_chat_opens_by_laying_out_what_is_seen(view, monkeypatch, qtbot):
+    chat = Conversation()
+    for number in range(100):
+        chat = chat.ask(f"question {number}").begin_reply("m").append("word " * 300)
+        chat = chat.finish(STATS, "24 layers on the CPU")
     made = []
     make = ReplyDocument.__init__
     monkeypatch.setattr(ReplyDocument, "__init__", lambda self: (made.append(self), make(self))[1])
-    long_chat(view, 50)
-    # A screen's worth a message while it is added, never all of them again.
-    assert len(made) < 50 * 6
+    view.show_conversation(chat)
+    view.grab()
+    assert 0 < len(made) < 20
+    bar = view.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 10_000
+    qtbot.waitUntil(lambda: not view._idle.isActive())
+    assert bar.value() == bar.maximum()
+    assert view.toPlainText().count("question") == 100
+
+
+def test_a_kept_chat_shows_every_kind_of_turn(view):
+    chat = Conversation().ask("one").begin_reply("first").append("**a**", "thought of it")
+    chat = chat.finish(STATS, "all on the GPU").ask("two").begin_reply("second").append("b")
+    chat = chat.fail(LauncherError("It broke."))
+    view.show_conversation(chat)
+    lines = view.toPlainText().splitlines()
+    assert [line for line in lines if line] == [
+        "one",
+        "▸ thought",
+        "a",
+        "38.4 tok/s · 212 tokens · prompt 412 at 310 tok/s · all on the GPU",
+        "two",
+        "second",
+        "b",
+        "It broke.",
+    ]
 
 
 # Keyboard
