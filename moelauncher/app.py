@@ -154,7 +154,7 @@ class Program(QObject):
         if self._arguments.model is not None:
             self.session.library.add_paths([self._arguments.model])
         elif self._arguments.demo:
-            self.session.build_sample()
+            self.session.library.select_sample()
 
     def _plot_ready(self, _: object) -> None:
         self.window.speed.build_plot()

@@ -22,7 +22,6 @@ class SessionState(Enum):
     EMPTY = "empty"  # nothing selected, nothing loaded
     SELECTED = "selected"  # a model that can be loaded is selected, nothing is loaded
     UNLOADABLE = "unloadable"  # the selected row has a problem, nothing is loaded
-    BUILDING_SAMPLE = "building_sample"
     CHECKING = "checking"  # a child process tries the file
     LOADING = "loading"
     READY = "ready"
@@ -45,8 +44,6 @@ class SessionEvent(Enum):
     """What can happen, by the user or by the engine."""
 
     SELECT = "select"  # the selection changed
-    BUILD_SAMPLE = "build_sample"
-    SAMPLE_BUILT = "sample_built"
     LAUNCH = "launch"  # Launch or Apply
     ACCEPTED = "accepted"  # the child process accepted the file
     LOADED = "loaded"
@@ -71,7 +68,6 @@ _S, _E = SessionState, SessionEvent
 
 _RESTING: Mapping[SessionEvent, SessionState] = {
     _E.SELECT: _S.SELECTED,  # or EMPTY, UNLOADABLE: by what is selected
-    _E.BUILD_SAMPLE: _S.BUILDING_SAMPLE,
     _E.UNLOADED: _S.SELECTED,  # a late answer to an unload that was asked for twice
 }
 
@@ -81,13 +77,6 @@ _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProx
         _S.UNLOADABLE: _RESTING,
         _S.SELECTED: {**_RESTING, _E.LAUNCH: _S.CHECKING},
         _S.FAILED: {**_RESTING, _E.LAUNCH: _S.CHECKING, _E.UNLOADED: _S.FAILED},
-        _S.BUILDING_SAMPLE: {
-            _E.SELECT: _S.BUILDING_SAMPLE,
-            _E.SAMPLE_BUILT: _S.SELECTED,
-            _E.CANCEL: _S.STOPPING,
-            _E.CANCELLED: _S.SELECTED,
-            _E.LOAD_FAILED: _S.FAILED,
-        },
         _S.CHECKING: {
             _E.SELECT: _S.CHECKING,
             _E.ACCEPTED: _S.LOADING,
@@ -135,7 +124,6 @@ _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProx
             # What ran can still get further before it sees the flag, or end by itself.
             _E.ACCEPTED: _S.STOPPING,
             _E.FIRST_TOKEN: _S.STOPPING,
-            _E.SAMPLE_BUILT: _S.SELECTED,
             _E.LOADED: _S.READY,
             _E.LOAD_FAILED: _S.FAILED,
             _E.RESTORED: _S.READY,
@@ -197,7 +185,6 @@ LOADED_STATES = frozenset({SessionState.READY, SessionState.PREFILL, SessionStat
 #: States in which something runs that can take long.
 BUSY_STATES = frozenset(
     {
-        SessionState.BUILDING_SAMPLE,
         SessionState.CHECKING,
         SessionState.LOADING,
         SessionState.PREFILL,
@@ -206,9 +193,7 @@ BUSY_STATES = frozenset(
         SessionState.UNLOADING,
     }
 )
-_CANCELLABLE = frozenset(
-    {SessionState.BUILDING_SAMPLE, SessionState.CHECKING, SessionState.LOADING}
-)
+_CANCELLABLE = frozenset({SessionState.CHECKING, SessionState.LOADING})
 _ANSWERING = frozenset({SessionState.PREFILL, SessionState.GENERATING})
 
 

@@ -38,13 +38,9 @@ class Library(QObject):
 
     Signals:
         message: text, level; one sentence for the status line.
-        sample_progress: 0..1 while the sample model is built.
-        sample_ended: error (LauncherError), or None when it was built.
     """
 
     message = Signal(str, str)
-    sample_progress = Signal(float)
-    sample_ended = Signal(object)
 
     def __init__(
         self,
@@ -68,6 +64,8 @@ class Library(QObject):
         pane.refresh_requested.connect(self.refresh)
         pane.add_folder_requested.connect(self._choose_folder)
         pane.add_file_requested.connect(self._choose_file)
+        pane.demo_requested.connect(self.select_sample)
+        pane.demo_cancel_requested.connect(self.cancel_sample)
         pane.remove_requested.connect(self.remove_source)
         pane.entry_selected.connect(self._remember_selected)
         pane.set_sources(self._user_sources())
@@ -126,13 +124,14 @@ class Library(QObject):
                 build_sample_model(folder, progress=_every_percent(report), cancelled=cancelled)
             ),
             self._sample_built,
-            self.sample_ended.emit,
-            lambda fraction: self.sample_progress.emit(fraction),
+            self._sample_failed,
+            self._sample_progressed,
         )
 
     def cancel_sample(self) -> None:
         """Stop building; what was written is removed."""
         self._jobs.cancel("sample")
+        self._pane.set_demo_progress(None)
 
     # What the jobs find
 
@@ -171,8 +170,16 @@ class Library(QObject):
 
     def _sample_built(self, entry: object) -> None:
         assert isinstance(entry, CatalogEntry)
+        self._pane.set_demo_progress(None)
         self._found_added(entry)
-        self.sample_ended.emit(None)
+
+    def _sample_progressed(self, fraction: object) -> None:
+        assert isinstance(fraction, float)
+        self._pane.set_demo_progress(fraction)
+
+    def _sample_failed(self, error: LauncherError) -> None:
+        self._pane.set_demo_progress(None)
+        self.message.emit(error.sentence, "error")
 
     def _select_wanted(self) -> None:
         if self._wanted is not None and self._pane.select_path(self._wanted):

@@ -97,7 +97,6 @@ class Session(QObject):
         self._load_number = 0
         self._reply_number = 0
         self._unload_number = 0
-        self._launch_when_built = False
         self._conversation = Conversation(system=services.settings.get(keys.SYSTEM_PROMPT))
         self._rate = TokenRate()
         self._prompt_from_s: float | None = None
@@ -114,7 +113,6 @@ class Session(QObject):
         window = self._window
         self.bridge.events.connect(self._on_events)
         window.model_list.entry_selected.connect(self._select)
-        window.model_list.demo_requested.connect(self.build_sample)
         window.paths_dropped.connect(self.library.add_paths)
         window.placement.launch_requested.connect(self.launch)
         window.placement.cancel_requested.connect(self.cancel)
@@ -123,19 +121,10 @@ class Session(QObject):
         window.chat.stop_requested.connect(self.stop)
         window.chat.new_chat_requested.connect(self.new_chat)
         self.library.message.connect(window.status.set_message)
-        self.library.sample_progress.connect(self._sample_progressed)
-        self.library.sample_ended.connect(self._sample_ended)
         self.planner.plan_changed.connect(self._show)
         self.planner.refused.connect(self._refused)
 
     # What the user wants
-
-    def build_sample(self) -> None:
-        """Build the sample model where it is missing, and select it."""
-        if SessionEvent.BUILD_SAMPLE in possible_events(self.state):
-            self._move(SessionEvent.BUILD_SAMPLE)
-            self._window.placement.set_progress(self._texts.building_sample(0.0), 0.0)
-        self.library.select_sample()
 
     def launch(self) -> None:
         """Load the selected model under the plan in view (Launch, Apply)."""
@@ -159,15 +148,9 @@ class Session(QObject):
         )
 
     def cancel(self) -> None:
-        """End the load, or the building of the sample model, that is going on."""
-        if SessionEvent.CANCEL not in possible_events(self.state):
-            return
-        building = self.state is SessionState.BUILDING_SAMPLE
-        self._move(SessionEvent.CANCEL)
-        if building:
-            self.library.cancel_sample()
-            self._move(SessionEvent.CANCELLED)
-        else:
+        """End the load that is going on."""
+        if SessionEvent.CANCEL in possible_events(self.state):
+            self._move(SessionEvent.CANCEL)
             self.bridge.engine.stop()
 
     def unload(self) -> None:
@@ -273,19 +256,6 @@ class Session(QObject):
         if self._entry is not None:
             self._window.model_list.set_verdict(self._entry.path, error.message, "bad")
         self._window.status.set_message(error.sentence, "warning")
-
-    # The sample model
-
-    def _sample_progressed(self, fraction: float) -> None:
-        if self.state is SessionState.BUILDING_SAMPLE:
-            self._window.placement.set_progress(self._texts.building_sample(fraction), fraction)
-
-    def _sample_ended(self, error: object) -> None:
-        if isinstance(error, LauncherError):
-            self._window.status.set_message(error.sentence, "error")
-        if self.state in (SessionState.BUILDING_SAMPLE, SessionState.STOPPING):
-            failed = isinstance(error, LauncherError)
-            self._move(SessionEvent.CANCELLED if failed else SessionEvent.SAMPLE_BUILT)
 
     # The engine's events
 

@@ -35,7 +35,6 @@ class SessionTexts(QObject):
             SessionState.EMPTY: self.tr("no model selected"),
             SessionState.SELECTED: self.tr("not loaded"),
             SessionState.UNLOADABLE: self.tr("cannot be loaded"),
-            SessionState.BUILDING_SAMPLE: self.tr("building the sample model"),
             SessionState.CHECKING: self.tr("checking the file"),
             SessionState.LOADING: self.tr("loading"),
             SessionState.READY: self.tr("ready"),
@@ -70,10 +69,6 @@ class SessionTexts(QObject):
             "stopping": self.tr("Stopping what runs."),
             "unloading": self.tr("The model is being taken out of memory."),
         }.get(reason, "")
-
-    def building_sample(self, fraction: float) -> str:
-        """Progress of the sample model."""
-        return self.tr("building the sample model · {share}").format(share=format_share(fraction))
 
     def load_fraction(self, event: LoadProgress) -> float:
         """How far the whole load is, 0..1."""
@@ -189,8 +184,6 @@ class SessionTexts(QObject):
             return self.tr("The model is loaded. Write a message below.")
         if state in (SessionState.CHECKING, SessionState.LOADING):
             return self.tr("The model is being loaded…")
-        if state is SessionState.BUILDING_SAMPLE:
-            return self.tr("The sample model is being built…")
         if entry is None:
             return self.tr("Pick a model on the left and press Launch, then write below.")
         if entry.problem:

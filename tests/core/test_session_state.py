@@ -51,8 +51,6 @@ def run(state: SessionState, *events: SessionEvent) -> SessionState:
         (S.READY, (E.LAUNCH, E.CANCEL, E.RESTORED), S.READY),
         (S.SELECTED, (E.LAUNCH, E.LOAD_FAILED, E.LAUNCH), S.CHECKING),
         (S.LOADING, (E.CANCEL, E.LOADED), S.READY),  # the cancel came too late
-        (S.EMPTY, (E.BUILD_SAMPLE, E.SAMPLE_BUILT), S.SELECTED),
-        (S.EMPTY, (E.BUILD_SAMPLE, E.CANCEL, E.CANCELLED), S.SELECTED),
         (S.FAILED, (E.SELECT,), S.SELECTED),
     ],
 )
@@ -158,7 +156,7 @@ def test_another_model_is_launched_not_applied() -> None:
     assert (other.launch_action, other.launch_enabled) == (LaunchAction.LAUNCH, True)
 
 
-@pytest.mark.parametrize("state", [S.BUILDING_SAMPLE, S.CHECKING, S.LOADING])
+@pytest.mark.parametrize("state", [S.CHECKING, S.LOADING])
 def test_what_runs_long_can_be_cancelled(state: SessionState) -> None:
     assert shown(state).launch_action is LaunchAction.CANCEL
     assert shown(state).launch_enabled
