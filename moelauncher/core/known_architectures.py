@@ -4,7 +4,7 @@ Regenerate when llama-cpp-python's pin moves: the names are the second column of
 ``LLM_ARCH_NAMES`` in ``vendor/llama.cpp/src/llama-arch.cpp`` of its sdist (``clip`` and
 ``(unknown)`` left out)::
 
-    sed -n '/LLM_ARCH_NAMES = {/,/};/s/.*"\\(.*\\)".*/\\1/p' llama-arch.cpp
+    sed -n '/LLM_ARCH_NAMES = {/,/};/s/.*\\(".*"\\).*/        \\1,/p' llama-arch.cpp
 """
 
 from __future__ import annotations
@@ -217,4 +217,4 @@ DRAFT_ARCHITECTURES = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 OTHER_ARCHITECTURES = frozenset({"wavtokenizer-dec", "qwen3tts", "pockettts", "t5", "whisper"})
 
 #: Architectures whose ``nextn_predict_layers`` counts something else than skipped MTP blocks.
-NEXTN_REPURPOSED = frozenset({"gemma4-assistant", "granite-switch", "graniteswitch"})
+NEXTN_REPURPOSED = frozenset({"gemma4-assistant", "graniteswitch"})

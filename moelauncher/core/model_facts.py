@@ -187,6 +187,11 @@ def _layers(keys: ModelKeys, survey: TensorSurvey) -> tuple[LayerFacts, ...]:
     first_mtp = survey.n_layer_all
     if has_mtp:
         first_mtp -= min(keys.number("nextn_predict_layers") or 0, first_mtp)
+        # Files of this one may leave the MTP block out of block_count, and keep the key.
+        if keys.arch == "deepseek4" and not any(
+            block.has_nextn for block in survey.blocks[first_mtp:]
+        ):
+            first_mtp = survey.n_layer_all
     layers = []
     for index, block in enumerate(survey.blocks):
         is_mtp = has_mtp and (index >= first_mtp or block.has_nextn)

@@ -172,13 +172,18 @@ class TensorSurvey:
 
 def _count_blocks(keys: ModelKeys, tensors: Sequence[TensorInfo]) -> int:
     stated = keys.number("block_count")
-    if stated is not None and stated > _MAX_LAYERS:
+    if not stated:
+        found = (_BLOCK.match(tensor.name) for tensor in tensors)
+        indices = [int(match[1]) for match in found if match]
+        return min(max(indices, default=-1) + 1, _MAX_LAYERS)
+    if keys.arch == "nanbeige":
+        # Runs its blocks several times over; llama.cpp counts every pass as blocks.
+        stated *= keys.number("num_loops") or 1
+    elif keys.arch == "graniteswitch":
+        stated += 1  # a block without weights, whose cache serves the router
+    if stated > _MAX_LAYERS:
         raise LauncherError(
             tr("The file is damaged: it claims {n} layers.").format(n=stated),
             tr("Download or copy it again."),
         )
-    if stated:
-        return stated
-    found = (_BLOCK.match(tensor.name) for tensor in tensors)
-    indices = [int(match[1]) for match in found if match]
-    return min(max(indices, default=-1) + 1, _MAX_LAYERS)
+    return stated

@@ -121,6 +121,21 @@ def test_mtp_tensors_are_recognised_without_the_key() -> None:
     assert facts.not_loaded_bytes == 4 * (32 * 32 + 64 * 32)
 
 
+def test_the_mtp_key_alone_takes_no_block_from_deepseek4() -> None:
+    """llama.cpp looks for the block's own tensors before it believes the key, there only."""
+    tensors = {f"blk.{i}.attn_output.weight": (32, 32) for i in range(2)}
+    for arch, n_layer in (("deepseek4", 2), ("glm4moe", 1)):
+        facts = facts_of([_header(tensors, arch, block_count=2, nextn_predict_layers=1)])
+        assert facts.n_layer == n_layer
+
+
+def test_blocks_that_llama_cpp_adds_are_counted() -> None:
+    looped = facts_of([_header({}, "nanbeige", block_count=4, num_loops=2)])
+    assert looped.n_layer_all == 8
+    routed = facts_of([_header({}, "graniteswitch", block_count=4)])
+    assert routed.n_layer_all == 5
+
+
 def test_old_mixtral_is_said_to_be_unplaceable(tmp_path: Path) -> None:
     facts = _tiny(tmp_path, "old-mixtral")
     assert facts.unplaceable_experts
