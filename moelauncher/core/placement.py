@@ -177,7 +177,7 @@ def _split(
     if tensor_split:
         if len(tensor_split) != max(len(devices), 1):
             raise LauncherError(
-                tr("The tensor split has {given} parts for {gpus} GPUs.").format(
+                tr("The tensor split has {given} parts, but {gpus} GPUs share the model.").format(
                     given=len(tensor_split), gpus=len(devices)
                 ),
                 tr("Give one number a GPU, for example 3,2."),
