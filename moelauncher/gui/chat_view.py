@@ -7,7 +7,6 @@ timer makes exact, without moving what is being read. GUI thread only.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
 
@@ -34,14 +33,13 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme as look
 from moelauncher.gui.chat_selection import ChatSelection, TextPlace
 from moelauncher.gui.link_question import ask_and_open
+from moelauncher.gui.message_column import TOP_PX, MessageColumn
 from moelauncher.gui.message_view import HotSpot, MessageView
 from moelauncher.gui.reply_message import ReplyMessage
 from moelauncher.gui.user_message import UserMessage
 
 COLUMN_MAX_PX = 780.0
 SIDE_PX = 28.0
-TOP_PX = 20.0
-BETWEEN_PX = 20.0
 #: How long one slice of idle layout may take; the window stays smooth meanwhile.
 SLICE_S = 0.008
 COPIED_MS = 1500
@@ -69,8 +67,8 @@ class ChatView(QAbstractScrollArea):
         self.viewport().setMouseTracking(True)
         self.verticalScrollBar().setSingleStep(24)
         self._clock = clock
-        self._messages: list[MessageView] = []
-        self._tops: list[float] = []
+        self._column = MessageColumn()
+        self._column.set_width(COLUMN_MAX_PX)
         self._follow = True
         self._syncing = False
         self._hint = ""
@@ -99,12 +97,15 @@ class ChatView(QAbstractScrollArea):
 
     def toPlainText(self) -> str:
         """The whole visible chat as plain text."""
-        return "\n\n".join(message.plain_text for message in self._messages) or self._hint
+        self._column.lay_out_all()
+        self._sync()
+        texts = (message.plain_text for message in self._column.messages)
+        return "\n\n".join(texts) or self._hint
 
     @property
     def n_messages(self) -> int:
         """How many messages the chat has."""
-        return len(self._messages)
+        return len(self._column.messages)
 
     @property
     def following(self) -> bool:
@@ -118,8 +119,7 @@ class ChatView(QAbstractScrollArea):
 
     def clear(self) -> None:
         """Forget all messages."""
-        self._messages = []
-        self._tops = []
+        self._column.set_messages(())
         self._selection.clear()
         self._hover = self._focused = self._copied_in = None
         self._idle.stop()
@@ -130,17 +130,16 @@ class ChatView(QAbstractScrollArea):
     def show_conversation(self, conversation: Conversation) -> None:
         """Replace the chat by a kept one; only the end of it is laid out now."""
         self.clear()
+        messages: list[MessageView] = []
         label = ""
         for turn in conversation.turns:
             if turn.role == "user":
-                message: MessageView = UserMessage(turn.text)
+                messages.append(UserMessage(turn.text))
             else:
-                message = ReplyMessage.of_turn(turn, bool(label) and turn.label != label)
+                differs = bool(label) and turn.label != label
+                messages.append(ReplyMessage.of_turn(turn, differs))
                 label = turn.label
-            message.estimate(self._column()[1])
-            self._messages.append(message)
-        self._tops = [0.0] * len(self._messages)
-        self._place_from(0)
+        self._column.set_messages(messages)
         self._sync()
 
     def add_user_message(self, text: str) -> None:
@@ -151,7 +150,7 @@ class ChatView(QAbstractScrollArea):
     def begin_reply(self, label: str) -> None:
         """Add an empty reply; ``label`` is shown where it differs from the reply before."""
         before = next(
-            (m.label for m in reversed(self._messages) if isinstance(m, ReplyMessage)), label
+            (m.label for m in reversed(self._column.messages) if isinstance(m, ReplyMessage)), label
         )
         self._add(ReplyMessage(label, before != label))
 
@@ -199,7 +198,7 @@ class ChatView(QAbstractScrollArea):
 
     def selected_text(self) -> str:
         """The selected text, parts and messages on lines of their own."""
-        return self._selection.text(self._messages)
+        return self._selection.text(self._column.messages)
 
     def copy(self) -> None:
         """Put the selected text on the clipboard, if there is any."""
@@ -209,96 +208,55 @@ class ChatView(QAbstractScrollArea):
 
     def select_all(self) -> None:
         """Select every message."""
-        if not self._messages:
+        if not self._column.messages:
             return
-        for message in self._messages:
-            message.lay_out(self._column()[1])
+        self._column.lay_out_all()
         self._sync()
-        last = self._messages[-1]
+        last = self._column.messages[-1]
         part = max((i for i, p in enumerate(last.parts) if p.selectable), default=0)
         end = last.parts[part].document.characterCount() - 1 if last.parts else 0
-        self._selection.set(TextPlace(0, 0, 0), TextPlace(len(self._messages) - 1, part, end))
+        self._selection.set(
+            TextPlace(0, 0, 0), TextPlace(len(self._column.messages) - 1, part, end)
+        )
         self.viewport().update()
 
     # Layout
 
     def _add(self, message: MessageView) -> None:
-        self._messages.append(message)
-        message.estimate(self._column()[1])
-        self._tops.append(0.0)
-        self._place_from(len(self._messages) - 1)
+        self._column.add(message)
         self._sync()
         if not self._follow:
             self._chip.show()
 
     def _open_reply(self) -> ReplyMessage | None:
-        last = self._messages[-1] if self._messages else None
+        last = self._column.last
         return last if isinstance(last, ReplyMessage) and last.streaming else None
 
-    def _column(self) -> tuple[float, float]:
-        """Left edge and width of the column of messages."""
-        # Of the whole view, so that a scroll bar that comes or goes moves nothing.
-        room = self.width() - 2 * SIDE_PX
-        width = max(160.0, min(COLUMN_MAX_PX, room))
-        return max(SIDE_PX, (self.width() - width) / 2), width
-
-    def _place_from(self, index: int) -> None:
-        for number in range(index, len(self._messages)):
-            if number == 0:
-                self._tops[0] = TOP_PX
-            else:
-                before = number - 1
-                self._tops[number] = self._tops[before] + self._messages[before].height + BETWEEN_PX
-
-    def _total(self) -> float:
-        if not self._messages:
-            return 0.0
-        return self._tops[-1] + self._messages[-1].height + TOP_PX
-
-    def _index_at(self, y: float) -> int:
-        """The message at or above ``y`` (in the chat's coordinates)."""
-        return max(0, bisect_right(self._tops, y) - 1)
+    @property
+    def _left(self) -> float:
+        """Where the column of messages begins."""
+        return max(SIDE_PX, (self.width() - self._column.width) / 2)
 
     def _sync(self) -> None:
         """Lay out what is on the screen, keep its place, and set the scroll bar."""
-        if not self._messages:
+        if not self._column.messages:
             self._set_range(0.0, 0)
             self.viewport().update()
             return
         view = self.viewport().height()
         if self._follow:
-            self._lay_out_range_up(len(self._messages) - 1, view + TOP_PX)
-            self._set_range(self._total(), None)
+            self._column.lay_out_end(view + TOP_PX)
+            self._set_range(self._column.height, None)
         else:
             value = self.verticalScrollBar().value()
-            first = self._index_at(value)
-            inside = value - self._tops[first]
-            self._lay_out_range_down(first, view + max(0.0, inside))
-            self._set_range(self._total(), round(self._tops[first] + inside))
+            first = self._column.index_at(value)
+            inside = value - self._column.tops[first]
+            self._column.lay_out_from(first, view + max(0.0, inside))
+            self._set_range(self._column.height, round(self._column.tops[first] + inside))
         self._place_chip()
-        if not all(m.is_laid_out(self._column()[1]) for m in self._messages):
+        if not self._column.exact:
             self._idle.start()
         self.viewport().update()
-
-    def _lay_out_range_up(self, last: int, room: float) -> None:
-        width = self._column()[1]
-        lowest = last
-        for number in range(last, -1, -1):
-            self._messages[number].lay_out(width)
-            lowest = number
-            room -= self._messages[number].height + BETWEEN_PX
-            if room <= 0:
-                break
-        self._place_from(lowest)
-
-    def _lay_out_range_down(self, first: int, room: float) -> None:
-        width = self._column()[1]
-        for number in range(first, len(self._messages)):
-            self._messages[number].lay_out(width)
-            room -= self._messages[number].height + BETWEEN_PX
-            if room <= 0:
-                break
-        self._place_from(first)
 
     def _set_range(self, total: float, value: int | None) -> None:
         bar = self.verticalScrollBar()
@@ -311,37 +269,23 @@ class ChatView(QAbstractScrollArea):
 
     def _lay_out_some(self) -> None:
         """Make estimated heights exact, nearest the end first, a slice at a time."""
-        width = self._column()[1]
-        until = time.monotonic() + SLICE_S
+        until_s = time.monotonic() + SLICE_S
         bar = self.verticalScrollBar()
-        anchor = self._index_at(bar.value())
-        inside = bar.value() - (self._tops[anchor] if self._tops else 0.0)
-        lowest = len(self._messages)
-        done = True
-        for number in range(len(self._messages) - 1, -1, -1):
-            if self._messages[number].is_laid_out(width):
-                continue
-            if time.monotonic() > until:
-                done = False
-                break
-            self._messages[number].lay_out(width)
-            lowest = number
-        if done:
+        anchor = self._column.index_at(bar.value())
+        inside = bar.value() - (self._column.tops[anchor] if self._column.tops else 0.0)
+        if not self._column.lay_out_while(lambda: time.monotonic() < until_s):
             self._idle.stop()
-        if lowest < len(self._messages):
-            self._place_from(lowest)
-            value = None if self._follow else round(self._tops[anchor] + inside)
-            self._set_range(self._total(), value)
-            self.viewport().update()
+            return
+        value = None if self._follow else round(self._column.tops[anchor] + inside)
+        self._set_range(self._column.height, value)
+        self.viewport().update()
 
     def _last_changed(self, changed_from: float = 0.0) -> None:
         """The last message grew: it alone is laid out, and painted from ``changed_from`` on."""
-        last = self._messages[-1]
-        if not last.is_laid_out(self._column()[1]):
-            last.lay_out(self._column()[1])
-        top = self._tops[-1]
+        self._column.lay_out(len(self._column.messages) - 1)
+        top = self._column.tops[-1]
         bar = self.verticalScrollBar()
-        self._set_range(self._total(), None if self._follow else bar.value())
+        self._set_range(self._column.height, None if self._follow else bar.value())
         if not self._follow:
             self._chip.show()
             self._place_chip()
@@ -351,10 +295,9 @@ class ChatView(QAbstractScrollArea):
 
     def _changed(self, index: int) -> None:
         """Message ``index`` has another height; what is above it stays where it is."""
-        self._messages[index].lay_out(self._column()[1])
-        self._place_from(index)
+        self._column.lay_out(index)
         value = self.verticalScrollBar().value()
-        self._set_range(self._total(), value)
+        self._set_range(self._column.height, value)
         self._set_follow(value >= self.verticalScrollBar().maximum())
         self._sync()
 
@@ -381,7 +324,7 @@ class ChatView(QAbstractScrollArea):
         self._chip.raise_()
 
     def _restyle(self) -> None:
-        for message in self._messages:
+        for message in self._column.messages:
             message.invalidate()
         self._sync()
 
@@ -395,17 +338,17 @@ class ChatView(QAbstractScrollArea):
 
     def _message_at(self, point: QPointF) -> tuple[int, QPointF] | None:
         """The message nearest to a viewport point, and the point in its coordinates."""
-        if not self._messages:
+        if not self._column.messages:
             return None
         y = point.y() + self.verticalScrollBar().value()
-        index = self._index_at(y)
-        return index, QPointF(point.x() - self._column()[0], y - self._tops[index])
+        index = self._column.index_at(y)
+        return index, QPointF(point.x() - self._left, y - self._column.tops[index])
 
     def _spot_at(self, point: QPointF) -> tuple[int, HotSpot] | None:
         at = self._message_at(point)
         if at is None:
             return None
-        for spot in self._messages[at[0]].hot_spots:
+        for spot in self._column.messages[at[0]].hot_spots:
             if spot.rect.contains(at[1]):
                 return at[0], spot
         return None
@@ -414,12 +357,12 @@ class ChatView(QAbstractScrollArea):
         at = self._message_at(point)
         if at is None:
             return None
-        self._messages[at[0]].lay_out(self._column()[1])
-        part = self._messages[at[0]].part_at(at[1])
+        self._column.lay_out(at[0])
+        part = self._column.messages[at[0]].part_at(at[1])
         return None if part is None else TextPlace(at[0], *part)
 
     def _activate(self, index: int, spot: HotSpot) -> None:
-        message = self._messages[index]
+        message = self._column.messages[index]
         if spot.kind == "copy" and isinstance(message, ReplyMessage):
             QGuiApplication.clipboard().setText(spot.payload)
             self._forget_copied()
@@ -455,15 +398,8 @@ class ChatView(QAbstractScrollArea):
             self._selection.head = place
             self.viewport().update()
 
-    def _spots_in_order(self) -> list[tuple[int, int]]:
-        return [
-            (number, index)
-            for number, message in enumerate(self._messages)
-            for index in range(len(message.hot_spots))
-        ]
-
     def _focus_spot(self, step: int) -> bool:
-        order = self._spots_in_order()
+        order = self._column.hot_spots()
         if not order:
             return False
         if self._focused in order:
@@ -476,8 +412,8 @@ class ChatView(QAbstractScrollArea):
             return False
         self._focused = order[wanted]
         number, index = self._focused
-        rect = self._messages[number].hot_spots[index].rect
-        top = self._tops[number] + rect.top()
+        rect = self._column.messages[number].hot_spots[index].rect
+        top = self._column.tops[number] + rect.top()
         bar = self.verticalScrollBar()
         if not bar.value() <= top <= bar.value() + self.viewport().height() - rect.height():
             bar.setValue(round(top) - self.viewport().height() // 3)
@@ -489,12 +425,12 @@ class ChatView(QAbstractScrollArea):
         copy.setEnabled(bool(self.selected_text()))
         at = self._message_at(point)
         if at is not None:
-            source = self._messages[at[0]].source_text
+            source = self._column.messages[at[0]].source_text
             whole = menu.addAction(
                 self.tr("Copy message"), lambda: QGuiApplication.clipboard().setText(source)
             )
             whole.setEnabled(bool(source))
-            link = self._messages[at[0]].link_at(at[1])
+            link = self._column.messages[at[0]].link_at(at[1])
             if link:
                 menu.addAction(
                     self.tr("Copy link address"),
@@ -509,24 +445,24 @@ class ChatView(QAbstractScrollArea):
         colors = look.theme().colors
         painter = QPainter(self.viewport())
         painter.fillRect(event.rect(), colors.window)
-        if not self._messages:
+        if not self._column.messages:
             self._paint_hint(painter, colors)
             return
         value = self.verticalScrollBar().value()
-        left, width = self._column()
+        left = self._left
         clip = QRectF(event.rect()).translated(0, value)
-        for number in range(self._index_at(clip.top()), len(self._messages)):
-            message, top = self._messages[number], self._tops[number]
+        for number in range(self._column.index_at(clip.top()), len(self._column.messages)):
+            message, top = self._column.messages[number], self._column.tops[number]
             if top > clip.bottom():
                 break
-            if not message.is_laid_out(width):
+            if not message.is_laid_out(self._column.width):
                 continue
             painter.save()
             painter.translate(left, top - value)
             hover = self._hover[1] if self._hover and self._hover[0] == number else None
             local = clip.translated(-left, -top)
             message.paint(
-                painter, local, partial(self._selection.span, self._messages, number), hover
+                painter, local, partial(self._selection.span, self._column.messages, number), hover
             )
             if self._focused is not None and self._focused[0] == number and self.hasFocus():
                 self._paint_focus(painter, message, self._focused[1], colors)
@@ -553,10 +489,9 @@ class ChatView(QAbstractScrollArea):
         painter.drawText(room, flags, self._hint)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        if event.size().width() != event.oldSize().width():
-            for message in self._messages:
-                message.estimate(self._column()[1])
-            self._place_from(0)
+        # Of the whole view, so that a scroll bar that comes or goes moves nothing.
+        room = self.width() - 2 * SIDE_PX
+        self._column.set_width(max(160.0, min(COLUMN_MAX_PX, room)))
         self._sync()
 
     def viewportEvent(self, event: QEvent) -> bool:
@@ -593,9 +528,9 @@ class ChatView(QAbstractScrollArea):
 
     def _cursor_at(self, point: QPointF, on_spot: bool) -> Qt.CursorShape:
         at = self._message_at(point)
-        if on_spot or (at is not None and self._messages[at[0]].link_at(at[1])):
+        if on_spot or (at is not None and self._column.messages[at[0]].link_at(at[1])):
             return Qt.CursorShape.PointingHandCursor
-        if at is not None and self._messages[at[0]].text_at(at[1]):
+        if at is not None and self._column.messages[at[0]].text_at(at[1]):
             return Qt.CursorShape.IBeamCursor
         return Qt.CursorShape.ArrowCursor
 
@@ -610,7 +545,7 @@ class ChatView(QAbstractScrollArea):
             return
         at = self._message_at(event.position())
         if at is not None and self._selection.empty:
-            link = self._messages[at[0]].link_at(at[1])
+            link = self._column.messages[at[0]].link_at(at[1])
             if link:
                 ask_and_open(link, self)
         clipboard = QGuiApplication.clipboard()
@@ -621,7 +556,7 @@ class ChatView(QAbstractScrollArea):
         place = self._place_at(event.position())
         if place is None or self._spot_at(event.position()) is not None:
             return
-        cursor = QTextCursor(self._messages[place.message].parts[place.part].document)
+        cursor = QTextCursor(self._column.messages[place.message].parts[place.part].document)
         cursor.setPosition(place.position)
         cursor.select(QTextCursor.SelectionType.WordUnderCursor)
         self._selection.set(
@@ -647,10 +582,10 @@ class ChatView(QAbstractScrollArea):
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and (
-            self._focused in self._spots_in_order()
+            self._focused in self._column.hot_spots()
         ):
             number, index = self._focused or (0, 0)
-            self._activate(number, self._messages[number].hot_spots[index])
+            self._activate(number, self._column.messages[number].hot_spots[index])
         elif event.key() == Qt.Key.Key_Escape and not self._selection.empty:
             self._selection.clear()
             self.viewport().update()

@@ -178,6 +178,7 @@ class MessageView:
         context.clip = clip.translated(-part.origin)
         # Qt draws rules in the inactive window text, and list marks in the text colour.
         context.palette.setColor(QPalette.ColorRole.Text, colors.text)
+        context.palette.setColor(QPalette.ColorRole.HighlightedText, colors.text)
         context.palette.setColor(QPalette.ColorRole.WindowText, colors.border)
         if selected is not None:
             mark = QAbstractTextDocumentLayout.Selection()

@@ -200,7 +200,7 @@ class ReplyMessage(MessageView):
 
     def _stack(self, width: float) -> None:
         colors = look.theme().colors
-        column = max(120.0, min(REPLY_MAX_PX, width - REPLY_INSET_PX))
+        column = max(120.0, min(REPLY_MAX_PX, width - min(REPLY_INSET_PX, width * 0.08)))
         self.parts = []
         self.hot_spots = []
         y = 0.0

@@ -61,8 +61,8 @@ def long_chat(view: ChatView, n_turns: int) -> None:
 
 def spots(view: ChatView, kind: str) -> list[tuple[QPoint, HotSpot]]:
     found = []
-    left, _ = view._column()
-    for message, top in zip(view._messages, view._tops, strict=True):
+    left = view._left
+    for message, top in zip(view._column.messages, view._column.tops, strict=True):
         for spot in message.hot_spots:
             if spot.kind == kind:
                 center = spot.rect.center() + QPointF(left, top - view.verticalScrollBar().value())
@@ -229,13 +229,13 @@ def test_a_stopped_reply_without_text_says_so(view):
 
 def test_a_long_paste_is_folded(view, qtbot):
     view.add_user_message("\n".join(f"line {n}" for n in range(200)))
-    height = view._messages[0].height
+    height = view._column.messages[0].height
     assert height < 400
     view.verticalScrollBar().setValue(0)
     point, spot = spots(view, "more")[0]
     assert "200" in spot.label
     click(qtbot, view, point)
-    assert view._messages[0].height > 2000
+    assert view._column.messages[0].height > 2000
     assert "line 199" in view.toPlainText()
 
 
@@ -265,9 +265,9 @@ def test_select_all_and_copy_takes_every_message(view, qtbot):
 def test_a_drag_selects_across_messages(view, qtbot):
     view.add_user_message("first question")
     reply(view, "the answer")
-    left, width = view._column()
-    start = QPoint(round(left + width - 40), round(view._tops[0] + 18))
-    end = QPoint(round(left + 30), round(view._tops[1] + 8))
+    left, width = view._left, view._column.width
+    start = QPoint(round(left + width - 40), round(view._column.tops[0] + 18))
+    end = QPoint(round(left + 30), round(view._column.tops[1] + 8))
     drag(qtbot, view, start, end)
     lines = view.selected_text().split("\n\n")
     assert len(lines) == 2
@@ -279,8 +279,8 @@ def test_a_drag_selects_across_messages(view, qtbot):
 
 def test_a_double_click_selects_a_word(view, qtbot):
     reply(view, "alpha beta gamma")
-    left, _ = view._column()
-    point = QPoint(round(left + 8), round(view._tops[0] + 8))
+    left = view._left
+    point = QPoint(round(left + 8), round(view._column.tops[0] + 8))
     qtbot.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert view.selected_text() == "alpha"
 
@@ -339,25 +339,25 @@ def test_the_text_being_read_stays_when_heights_become_exact(view, qtbot):
     bar = view.verticalScrollBar()
     view.resize(500, 500)
     bar.setValue(bar.maximum() // 2)
-    index = view._index_at(bar.value())
-    offset = bar.value() - view._tops[index]
+    index = view._column.index_at(bar.value())
+    offset = bar.value() - view._column.tops[index]
     qtbot.waitUntil(lambda: not view._idle.isActive())
-    assert abs((bar.value() - view._tops[index]) - offset) <= 1
-    assert all(message.is_laid_out(view._column()[1]) for message in view._messages)
+    assert abs((bar.value() - view._column.tops[index]) - offset) <= 1
+    assert all(message.is_laid_out(view._column.width) for message in view._column.messages)
 
 
 def test_a_new_width_flows_the_text_again(view, qtbot):
     reply(view, "word " * 200)
-    tall = view._messages[0].height
+    tall = view._column.messages[0].height
     view.resize(400, 500)
-    qtbot.waitUntil(lambda: view._messages[0].height > tall)
+    qtbot.waitUntil(lambda: view._column.messages[0].height > tall)
 
 
 def test_a_new_scheme_repaints_with_its_colours(view, qapp):
     reply(view, "text")
     view.grab()
     theme.theme().changed.emit()
-    assert view._messages[0].is_laid_out(view._column()[1])
+    assert view._column.messages[0].is_laid_out(view._column.width)
     assert "text" in view.toPlainText()
 
 
@@ -373,7 +373,7 @@ def test_streaming_lays_out_the_last_message_alone(view, qtbot, monkeypatch):
     make = ReplyDocument.__init__
     monkeypatch.setattr(ReplyDocument, "__init__", lambda self: (made.append(self), make(self))[1])
     arranged = []
-    for message in view._messages[:-1]:
+    for message in view._column.messages[:-1]:
         monkeypatch.setattr(message, "lay_out", lambda width, m=message: arranged.append(m))
     for _ in range(50):
         view.append("word ", "")
