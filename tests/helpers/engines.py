@@ -135,8 +135,8 @@ def wait_for_all(
     """The events of several requests that wait in the engine's queue."""
     outcomes = {number: Outcome() for number in numbers}
     while not all(outcome.ended for outcome in outcomes.values()):
-        events = engine.drain(timeout_s=60.0)
-        assert events, f"no event for a minute, waiting for {numbers}"
+        events = engine.drain(timeout_s=240.0)
+        assert events, f"no event for four minutes, waiting for {numbers}"
         for event in events:
             if event.request in outcomes:
                 outcomes[event.request].events.append(event)

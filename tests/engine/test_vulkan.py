@@ -1,0 +1,89 @@
+"""The slider's promise on a real second device: what the plan says is what llama.cpp does.
+
+One process a placement, on the Vulkan build and Mesa's software device.
+"""
+
+import pytest
+
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.gguf_header import read_header
+from moelauncher.core.model_facts import facts_of
+from moelauncher.core.placement import PlacementDevice, place
+from moelauncher.core.sample_model import build_sample_model
+from moelauncher.engine.child import Child
+from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run
+from tests.helpers.vulkan_build import require_vulkan_build, run_probe, vulkan_environment
+
+pytestmark = pytest.mark.vulkan
+
+MIB = 1 << 20
+#: Slider stop of the sample model to MiB of weights on the GPU.
+STOPS = {0: 103.7, 8: 88.1, 30: 45.2}
+
+
+@pytest.fixture(scope="module")
+def environment(session_cache):
+    build = require_vulkan_build()
+    return vulkan_environment(build, session_cache / "shaders")
+
+
+@pytest.fixture(scope="module")
+def sample(environment, session_cache):
+    return build_sample_model(session_cache)
+
+
+@pytest.fixture
+def child(environment):
+    child = Child(environment=environment, timeout_s=60)
+    yield child
+    child.close()
+
+
+@pytest.mark.parametrize("cpu_moe", STOPS)
+def test_gpu_weights_are_the_plan_and_the_model_answers(environment, sample, cpu_moe):
+    answer = run_probe(environment, "sample", str(sample), str(cpu_moe))
+    (device,) = answer["plan"]
+    planned = answer["plan"][device] / MIB
+    loaded = sum(
+        buffer["n_bytes"]
+        for buffer in answer["buffers"]
+        if buffer["device"] == device and buffer["kind"] == "weights"
+    )
+    assert loaded / MIB == pytest.approx(planned, abs=0.1)
+    assert loaded / MIB == pytest.approx(STOPS[cpu_moe], abs=0.1)
+    assert answer["mismatches"] == []
+    assert answer["tokens"] == 2
+    assert "Paris" in answer["text"]
+
+
+def test_the_child_sees_the_device_and_dry_runs_on_it(child, sample):
+    assert describe_build(child).gpu_offload
+    (gpu,) = [device for device in describe_devices(child) if device.kind != "cpu"]
+    assert (gpu.name, gpu.backend) == ("Vulkan0", "Vulkan")
+    assert gpu.total_bytes
+    facts = facts_of([read_header(sample)])
+    context = ContextSettings(n_ctx=512, n_ubatch=8)
+    for cpu_moe in STOPS:
+        placement = place(facts, [PlacementDevice(gpu.name, gpu.free_bytes)], cpu_moe=cpu_moe)
+        result = dry_run(child, sample, placement, context)
+        assert result.kv_bytes == {"Vulkan0": pytest.approx(11.25 * MIB, abs=0.01 * MIB)}
+        assert set(result.compute_bytes) == {"Vulkan0", "RAM"}
+
+
+def test_forecasts_of_every_kind_of_model_are_what_is_allocated(environment, tmp_path):
+    loads = run_probe(environment, "sizes", str(tmp_path))
+    loaded = [load for load in loads if not load["problem"]]
+    assert len(loaded) > 50
+    for load in loads:
+        where = (load["kind"], load["stop"], load["context"])
+        assert bool(load["problem"]) == bool(load["error"]), where
+    differences = [
+        (load["kind"], load["stop"], load["context"]["kv_type"], source, kind, planned, real)
+        for load in loaded
+        for kind, real in load["real"].items()
+        for source in ("formula", "dry_run")
+        if not (kind == "compute" and source == "formula")  # an estimate, meant to be one
+        if abs((planned := load[source][kind]) - real) > 0.1 * MIB
+    ]
+    assert differences == []
+    assert [load["kind"] for load in loaded if load["mismatches"]] == []

@@ -1,0 +1,137 @@
+"""What the Vulkan tests run in a process of its own. Prints one JSON document."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest, LoadRequest
+from moelauncher.core.forecast import DeviceForecast, DryRunResult, forecast
+from moelauncher.core.gguf_header import read_header
+from moelauncher.core.model_facts import ModelFacts, facts_of
+from moelauncher.core.placement import Placement, PlacementDevice, place
+from moelauncher.engine.child import Child
+from moelauncher.engine.devices import list_gpus
+from moelauncher.engine.dry_run import dry_run_or_problem
+from moelauncher.engine.llama_engine import LlamaEngine
+from tests.helpers.engines import GREEDY, run
+from tests.helpers.gguf_files import RUNNABLE_KINDS, write_tiny_model
+
+#: More tokens at once crash Mesa's software device when experts are on it.
+N_UBATCH = 8
+
+
+def gpus() -> list[PlacementDevice]:
+    return [PlacementDevice(gpu.name, gpu.free_bytes, gpu.total_bytes) for gpu in list_gpus()]
+
+
+def request_for(facts: ModelFacts, placement: Placement, context: ContextSettings) -> LoadRequest:
+    plan = forecast(facts, placement, context)
+    weights = {device.name: device.weights_bytes for device in plan.gpus}
+    return LoadRequest(facts.path, placement, context, expected_gpu_weights=weights)
+
+
+def sample(path: Path, cpu_moe: int) -> dict[str, Any]:
+    """Load the sample model at one stop and let it say two tokens."""
+    facts = facts_of([read_header(path)])
+    placement = place(facts, gpus(), cpu_moe=cpu_moe)
+    request = request_for(facts, placement, ContextSettings(n_ctx=256, n_ubatch=N_UBATCH))
+    engine = LlamaEngine()
+    try:
+        report = run(engine, request).report
+        reply = run(
+            engine,
+            GenerateRequest(raw_prompt="The capital of France is", sampling=GREEDY, max_tokens=2),
+        )
+    finally:
+        engine.close()
+    return {
+        "plan": dict(request.expected_gpu_weights),
+        "buffers": [asdict(buffer) for buffer in report.buffers],
+        "mismatches": report.mismatches,
+        "text": reply.text,
+        "tokens": reply.stats.completion_tokens,
+    }
+
+
+def sizes(folder: Path) -> list[dict[str, Any]]:
+    """Forecasts and real loads of every tiny model, at every stop."""
+    loads = []
+    child, engine = Child(), LlamaEngine()
+    try:
+        for kind in RUNNABLE_KINDS:
+            facts = facts_of([read_header(write_tiny_model(folder / f"{kind}.gguf", kind))])
+            of = place(facts, gpus(), cpu_moe=0).of
+            contexts = [
+                (stop, ContextSettings(512, "f16", N_UBATCH, 1)) for stop in range(of + 1)
+            ] + [(stop, ContextSettings(1024, "q8_0", N_UBATCH, 1)) for stop in {0, of}]
+            for stop, context in contexts:
+                loads.append(_load(child, engine, kind, facts, stop, context))
+    finally:
+        engine.close()
+        child.close()
+    return loads
+
+
+def _load(
+    child: Child,
+    engine: LlamaEngine,
+    kind: str,
+    facts: ModelFacts,
+    stop: int,
+    context: ContextSettings,
+) -> dict[str, Any]:
+    placement = place(facts, gpus(), cpu_moe=stop)
+    expected = dry_run_or_problem(child, facts.path, placement, context, facts=facts)
+    outcome = run(engine, request_for(facts, placement, context))
+    return {
+        "kind": kind,
+        "stop": stop,
+        "context": asdict(context),
+        "problem": expected.problem,
+        "error": str(getattr(outcome.end, "error", "")),
+        "mismatches": () if expected.problem else outcome.report.mismatches,
+        "formula": _gpu_bytes(facts, placement, context, None),
+        "dry_run": _gpu_bytes(facts, placement, context, expected),
+        "real": {} if expected.problem else _real(outcome.report, placement),
+    }
+
+
+def _gpu_bytes(
+    facts: ModelFacts,
+    placement: Placement,
+    context: ContextSettings,
+    expected: DryRunResult | None,
+) -> dict[str, int]:
+    (gpu,) = forecast(facts, placement, context, dry_run=expected).gpus
+    return _by_kind(gpu)
+
+
+def _by_kind(gpu: DeviceForecast) -> dict[str, int]:
+    return {
+        "weights": gpu.weights_bytes,
+        "kv": gpu.kv_bytes,
+        "recurrent": gpu.recurrent_bytes,
+        "compute": gpu.compute_bytes,
+    }
+
+
+def _real(report: Any, placement: Placement) -> dict[str, int]:
+    sums = dict.fromkeys(("weights", "kv", "recurrent", "compute"), 0)
+    for buffer in report.buffers:
+        if buffer.device == placement.devices[0].name:
+            sums[buffer.kind] += buffer.n_bytes
+    return sums
+
+
+def main() -> None:
+    command, path, *rest = sys.argv[1:]
+    answer = sample(Path(path), int(rest[0])) if command == "sample" else sizes(Path(path))
+    print(json.dumps(answer))  # noqa: T201 - its output is its answer
+
+
+if __name__ == "__main__":
+    main()
