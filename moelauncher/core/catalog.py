@@ -25,6 +25,7 @@ from moelauncher.core.header_cache import FileStamp, HeaderCache
 from moelauncher.core.mmproj_pairing import Projector, projector_for
 from moelauncher.core.model_facts import facts_of
 from moelauncher.core.model_files import (
+    is_missing,
     load_facts,
     missing_shard,
     problem_of,
@@ -129,7 +130,7 @@ def _read_headers(files: tuple[Path, ...]) -> CatalogEntry:
     error: LauncherError | None = None
     present = []
     for file in files:
-        if len(files) > 1 and not file.exists():
+        if len(files) > 1 and is_missing(file):
             error = error or missing_shard(files, file)
             continue
         present.append(file)
@@ -213,8 +214,9 @@ class _Scanner:
         try:
             is_folder = place.is_dir()
             exists = is_folder or place.exists()
-        except (OSError, ValueError):
-            is_folder = exists = False
+        except (OSError, ValueError) as error:
+            yield _unreadable(place, error)
+            return
         if is_folder:
             yield from self._walk_folders(place)
         elif exists or _is_gguf(place.name):
@@ -235,12 +237,7 @@ class _Scanner:
                     continue
                 below = self._list(folder)
             except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or str(error)
-                yield _folder_row(
-                    folder.path,
-                    tr("This folder cannot be read: {reason}.").format(reason=reason),
-                    tr("Check its permissions."),
-                )
+                yield _unreadable(folder.path, error)
                 continue
             for odd in below:
                 if _is_gguf(odd.name):
@@ -313,6 +310,12 @@ def _identity(path: Path) -> object:
         return str(path)
     # Some file systems on Windows number nothing.
     return (info.st_dev, info.st_ino) if info.st_ino else os.path.realpath(path)
+
+
+def _unreadable(folder: Path, error: Exception) -> CatalogEntry:
+    reason = getattr(error, "strerror", None) or str(error)
+    problem = tr("This folder cannot be read: {reason}.").format(reason=reason)
+    return _folder_row(folder, problem, tr("Check its permissions."))
 
 
 def _folder_row(path: Path, problem: str, hint: str) -> CatalogEntry:

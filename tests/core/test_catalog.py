@@ -295,6 +295,30 @@ def test_an_unreadable_folder_is_a_row_and_the_scan_goes_on(
     assert entries[moe.name].offered
 
 
+def test_files_that_may_not_be_looked_at_are_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that may be listed but not entered: every look at a file in it is refused."""
+    write_tiny_model(tmp_path / "a.gguf", "dense")
+    write_tiny_model(tmp_path / "big.gguf", "moe", split_max_tensors=20)
+    real = Path.stat
+
+    def refuse(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if self.suffix == ".gguf":
+            raise PermissionError(13, "Permission denied")
+        return real(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", refuse)  # root may look at everything
+    entries = rows(tmp_path)
+    assert [entry.size_bytes for entry in entries] == [None, None]
+    for entry in entries:
+        assert "access is denied" in entry.problem
+        with pytest.raises(LauncherError, match="access is denied"):
+            load_facts(entry.path)
+    (entry,) = rows(tmp_path / "b.gguf")
+    assert entry.problem == "This folder cannot be read: Permission denied."
+
+
 def test_odd_names_survive(moe: Path) -> None:
     names = ["<b>bold</b>.gguf", "right\u202eleft.gguf"]
     if sys.platform != "win32":
