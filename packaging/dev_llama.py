@@ -130,7 +130,13 @@ def fetch_wheel(build: Build, python: Path) -> None:
         f"{PACKAGE}=={build.version}",
     ]
     what = f"taking upstream's ready {build.flavour} wheel"
-    _make(build, command, what, dict(os.environ), expected="ggml")
+    try:
+        _make(build, command, what, dict(os.environ), expected="ggml")
+    except DevError as error:
+        raise DevError(
+            f"{error}\nUpstream may have no {build.flavour} wheel of {build.version} for this "
+            "system: try another --wheels, or compile it here with --wheels build."
+        ) from error
 
 
 def _make(

@@ -150,3 +150,23 @@ def test_failed_build_leaves_nothing_to_mistake_for_a_finished_one(tmp_path, fak
         dev_llama.compile_wheel(build, Path(sys.executable))
     assert build.wheel is None
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["logs"]
+
+
+def test_ready_wheel_comes_from_upstreams_index_and_never_from_sources(
+    tmp_path, fake_pip, monkeypatch
+):
+    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/ggml.dll")
+    build = dev_llama.Build("0.3.36", "cu124", tmp_path / "cache" / "key")
+    dev_llama.fetch_wheel(build, Path(sys.executable))
+    assert build.wheel is not None
+    arguments = fake_pip()["arguments"]
+    assert arguments[arguments.index("--only-binary") + 1] == "llama-cpp-python"
+    assert arguments[arguments.index("--extra-index-url") + 1].endswith("/whl/cu124")
+
+
+def test_missing_ready_wheel_names_the_other_ways(tmp_path, fake_pip, monkeypatch):
+    monkeypatch.setenv("FAKE_MEMBERS", "")
+    monkeypatch.setenv("FAKE_EXIT", "1")
+    build = dev_llama.Build("0.3.36", "rocm72", tmp_path / "cache" / "key")
+    with pytest.raises(DevError, match="--wheels build"):
+        dev_llama.fetch_wheel(build, Path(sys.executable))
