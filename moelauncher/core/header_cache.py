@@ -3,7 +3,7 @@
 In: the files of a model as they are on disk now. Out: the small facts that were stored for
 exactly these files, or None. Losing the cache costs only time, so nothing here is ever an
 error: a file that is damaged, foreign or of another version is left unread and replaced. Two
-processes may use it at once; the one that saves last wins. One thread at a time.
+processes may use it at once: what the other saved meanwhile is kept. One thread at a time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ class HeaderCache:
 
     def __init__(self, folder: Path | None) -> None:
         self._file = None if folder is None else folder / "headers.json"
-        self._entries: dict[str, list[object]] = {}
+        self._entries = self._stored()
         self._changed = False
-        self._load()
 
     def get(self, stamps: Sequence[FileStamp]) -> Mapping[str, object] | None:
         """The facts stored for exactly these files; None where they are not known."""
@@ -61,7 +60,9 @@ class HeaderCache:
         """Write the cache where something changed; a failure is silent."""
         if self._file is None or not self._changed:
             return
-        kept = dict(list(self._entries.items())[-_MAX_ENTRIES:])
+        # Ours come last: they are the newer ones, and the first are dropped first.
+        others = {k: v for k, v in self._stored().items() if k not in self._entries}
+        kept = dict(list({**others, **self._entries}.items())[-_MAX_ENTRIES:])
         text = json.dumps({"version": _version(), "entries": kept})
         try:
             write_text_atomically(self._file, text)
@@ -69,21 +70,24 @@ class HeaderCache:
             return
         self._changed = False
 
-    def _load(self) -> None:
+    def _stored(self) -> dict[str, list[object]]:
+        """What the file holds; nothing where it cannot be used."""
         if self._file is None:
-            return
+            return {}
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
-            return
+            return {}
         if not isinstance(stored, dict) or stored.get("version") != _version():
-            return
+            return {}
         entries = stored.get("entries")
         if not isinstance(entries, dict):
-            return
-        for path, entry in entries.items():
-            if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict):
-                self._entries[path] = entry
+            return {}
+        return {
+            path: entry
+            for path, entry in entries.items()
+            if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)
+        }
 
 
 def _version() -> str:

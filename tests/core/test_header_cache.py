@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from moelauncher.core import header_cache
 from moelauncher.core.header_cache import FileStamp, HeaderCache
 
 STAMP = FileStamp("/models/x.gguf", 10, 20)
@@ -85,6 +86,21 @@ def test_names_that_are_no_unicode_survive(tmp_path: Path) -> None:
     assert HeaderCache(tmp_path).get([stamp]) == FACTS
 
 
+def test_the_oldest_are_dropped_where_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(header_cache, "_MAX_ENTRIES", 2)
+    cache = HeaderCache(tmp_path)
+    stamps = [FileStamp(f"/models/{n}.gguf", 1, 1) for n in range(3)]
+    for stamp in stamps[:2]:
+        cache.put([stamp], FACTS)
+    assert cache.get([stamps[0]])  # used, so the other is the oldest
+    cache.put([stamps[2]], FACTS)
+    cache.save()
+    again = HeaderCache(tmp_path)
+    assert [again.get([stamp]) is not None for stamp in stamps] == [True, False, True]
+
+
 def test_nothing_is_written_where_nothing_changed(tmp_path: Path) -> None:
     HeaderCache(tmp_path).save()
     assert list(tmp_path.iterdir()) == []
@@ -106,7 +122,7 @@ def test_without_a_folder_it_lives_in_memory() -> None:
     assert cache.get([STAMP]) == FACTS
 
 
-def test_two_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+def test_two_at_once_keep_what_both_read(tmp_path: Path) -> None:
     first, second = HeaderCache(tmp_path), HeaderCache(tmp_path)
     other = FileStamp("/models/y.gguf", 1, 1)
     first.put([STAMP], FACTS)
@@ -114,5 +130,5 @@ def test_two_at_once_leave_a_whole_file(tmp_path: Path) -> None:
     first.save()
     second.save()
     again = HeaderCache(tmp_path)
-    assert again.get([other]) == FACTS
+    assert again.get([STAMP]) == again.get([other]) == FACTS
     assert [path.name for path in tmp_path.iterdir()] == ["headers.json"]
