@@ -186,6 +186,8 @@ def provide_system(
         needs += dev_system.missing_compiler()
     if vulkan:
         needs += dev_system.missing_vulkan(compiles=compiles)
+        if compiles and not dev_vulkan.has_headers() and not dev_vulkan.next_release():
+            needs += dev_system.VULKAN_HEADERS
     log = dev_llama.cache_folder() / "logs" / "system-packages.txt"
     dev_system.provide(needs, yes=options.yes, log=log)
 

@@ -37,6 +37,10 @@ COMPILER = Need("a C++ compiler", "build-essential", "gcc-c++", "base-devel")
 VENV = Need("Python's venv with ensurepip", "python3-venv", "python3", "python")
 FONT = Need("a font", "fonts-dejavu-core", "dejavu-sans-fonts", "ttf-dejavu")
 GLSLC = Need("the shader compiler glslc", "glslc", "glslc", "shaderc")
+VULKAN_HEADERS = [
+    Need("Vulkan's headers", "libvulkan-dev", "vulkan-headers", "vulkan-headers"),
+    Need("SPIR-V's headers", "spirv-headers", "spirv-headers-devel", "spirv-headers"),
+]
 
 QT_LIBRARIES = {
     "libEGL.so.1": Need("libEGL.so.1", "libegl1", "libglvnd-egl", "libglvnd"),

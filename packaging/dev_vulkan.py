@@ -64,6 +64,24 @@ def installed_headers() -> tuple[int, int, int] | None:
     return None
 
 
+def has_headers() -> bool:
+    """Whether the system's own headers serve."""
+    version = installed_headers()
+    return version is not None and version >= NEEDED_HEADERS and _system_spirv()
+
+
+def next_release() -> tuple[str, str] | None:
+    """This system's code name and that of the release to borrow headers from, if there is one."""
+    try:
+        release = Path("/etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    named = re.search(r"^VERSION_CODENAME=(\S+)$", release, re.MULTILINE)
+    codename = named.group(1) if named else ""
+    following = _NEXT_RELEASE.get(codename)
+    return (codename, following) if following and shutil.which("apt-get") else None
+
+
 def find_sdk(cache: Path, log: Path) -> VulkanSdk:
     """Headers, SPIR-V headers and loader, downloaded into ``cache`` where the system's are old.
 
@@ -71,8 +89,7 @@ def find_sdk(cache: Path, log: Path) -> VulkanSdk:
     """
     if not shutil.which("glslc"):
         raise DevError("The shader compiler glslc is missing (package glslc, on Arch shaderc).")
-    version = installed_headers()
-    if version is not None and version >= NEEDED_HEADERS and _system_spirv():
+    if has_headers():
         return VulkanSdk(loader=None if _has_link_name() else _loader())
     root = cache / "vulkan-headers"
     if not (root / "usr" / "include" / "vulkan" / "vulkan_core.h").exists():
@@ -110,16 +127,14 @@ def next_release_source(sources: Iterable[str], codename: str, following: str) -
 
 
 def _download_headers(root: Path, log: Path) -> None:
-    release = Path("/etc/os-release").read_text(encoding="utf-8")
-    named = re.search(r"^VERSION_CODENAME=(\S+)$", release, re.MULTILINE)
-    codename = named.group(1) if named else ""
-    following = _NEXT_RELEASE.get(codename)
     needed = ".".join(str(part) for part in NEEDED_HEADERS)
-    if following is None or not shutil.which("apt-get"):
+    releases = next_release()
+    if releases is None:
         raise DevError(
             f"The Vulkan headers are missing or older than {needed}. "
             "Install the Vulkan SDK (packages libvulkan-dev and spirv-headers on Debian)."
         )
+    codename, following = releases
     lists = [Path("/etc/apt/sources.list")]
     lists += sorted(Path("/etc/apt/sources.list.d").glob("*"))
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in lists if path.is_file()]
