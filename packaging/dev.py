@@ -119,10 +119,13 @@ def prepare(options: argparse.Namespace) -> Path:
     steps = Steps(1 + (0 if current else 4) + (1 if needs_vulkan else 0))
 
     steps.begin("Looking for what the system must bring")
-    compiles = (not current and flavour == "build" and build.wheel is None) or (
-        needs_vulkan and vulkan.wheel is None
+    provide_system(
+        options,
+        makes_venv=not current,
+        compiles=not current and flavour == "build" and build.wheel is None,
+        runs_vulkan=needs_vulkan,
+        compiles_vulkan=needs_vulkan and vulkan.wheel is None,
     )
-    provide_system(options, makes_venv=not current, compiles=compiles, vulkan=needs_vulkan)
     if not current:
         extras = sorted({*wanted, *stamp_extras(stamp)}) if STAMP.exists() else wanted
         set_up(steps, build, extras)
@@ -171,7 +174,12 @@ def is_current(stamp: dict[str, object], digest: str, wanted: Sequence[str]) -> 
 
 
 def provide_system(
-    options: argparse.Namespace, *, makes_venv: bool, compiles: bool, vulkan: bool
+    options: argparse.Namespace,
+    *,
+    makes_venv: bool,
+    compiles: bool,
+    runs_vulkan: bool,
+    compiles_vulkan: bool,
 ) -> None:
     """Installs, or names, the system packages that are missing."""
     needs = dev_system.missing_libraries(dev_system.QT_LIBRARIES)
@@ -182,11 +190,11 @@ def provide_system(
     if makes_venv:
         needs += dev_system.missing_venv()
     # Some tests compile a small library to stand in for a graphics driver's.
-    if compiles or (options.command == "test" and sys.platform != "win32"):
+    if compiles or compiles_vulkan or (options.command == "test" and sys.platform != "win32"):
         needs += dev_system.missing_compiler()
-    if vulkan:
-        needs += dev_system.missing_vulkan(compiles=compiles)
-        if compiles and not dev_vulkan.has_headers() and not dev_vulkan.next_release():
+    if runs_vulkan:
+        needs += dev_system.missing_vulkan(compiles=compiles_vulkan)
+        if compiles_vulkan and not dev_vulkan.has_headers() and not dev_vulkan.next_release():
             needs += dev_system.VULKAN_HEADERS
     log = dev_llama.cache_folder() / "logs" / "system-packages.txt"
     dev_system.provide(needs, yes=options.yes, log=log)
