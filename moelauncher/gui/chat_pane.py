@@ -13,8 +13,9 @@ from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import Controls
 from moelauncher.gui import theme as look
-from moelauncher.gui.chat_view import COLUMN_MAX_PX, ChatView
+from moelauncher.gui.chat_view import ChatView
 from moelauncher.gui.composer import Composer
+from moelauncher.gui.message_scroll import COLUMN_MAX_PX
 
 COMPOSER_SIDE_PX = 20
 

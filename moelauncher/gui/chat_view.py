@@ -1,7 +1,6 @@
-"""The column of messages: scrolls, selects across messages, follows a streaming reply.
+"""The chat: messages come in, and are selected, copied, folded and followed by mouse and keys.
 
-Only what is on the screen is laid out and painted; other heights are estimates that an idle
-timer makes exact, without moving what is being read. GUI thread only.
+How they scroll and are painted stands in :mod:`moelauncher.gui.message_scroll`. GUI thread only.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, QTimer
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -20,12 +19,10 @@ from PySide6.QtGui import (
     QKeySequence,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
     QPen,
-    QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
@@ -33,27 +30,17 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme as look
 from moelauncher.gui.chat_selection import ChatSelection, TextPlace
 from moelauncher.gui.link_question import ask_and_open
-from moelauncher.gui.message_column import TOP_PX, MessageColumn
-from moelauncher.gui.message_view import HotSpot, MessageView
+from moelauncher.gui.message_scroll import MessageScroll
+from moelauncher.gui.message_view import HotSpot, MessageView, SelectionOf
 from moelauncher.gui.reply_message import ReplyMessage
 from moelauncher.gui.user_message import UserMessage
 
-COLUMN_MAX_PX = 780.0
-SIDE_PX = 28.0
-#: How long one slice of idle layout may take; the window stays smooth meanwhile.
-SLICE_S = 0.008
 COPIED_MS = 1500
 ANNOUNCED_CHARS = 2000
 
 
-class ChatView(QAbstractScrollArea):
-    """All messages of a chat.
-
-    Signals:
-        following_changed(bool): whether the view keeps to the end by itself.
-    """
-
-    following_changed = Signal(bool)
+class ChatView(MessageScroll):
+    """All messages of a chat: what is said, selected, clicked and typed."""
 
     def __init__(
         self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic
@@ -61,37 +48,18 @@ class ChatView(QAbstractScrollArea):
         super().__init__(parent)
         self.setObjectName("chatView")
         self.setAccessibleName(self.tr("Chat"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)
-        self.verticalScrollBar().setSingleStep(24)
         self._clock = clock
-        self._column = MessageColumn()
-        self._column.set_width(COLUMN_MAX_PX)
-        self._follow = True
-        self._syncing = False
-        self._hint = ""
         self._selection = ChatSelection()
         self._selecting = False
         self._hover: tuple[int, HotSpot] | None = None
         self._focused: tuple[int, int] | None = None  # message, hot spot in it
         self._copied_in: ReplyMessage | None = None
-        self._idle = QTimer(self, interval=0)
-        self._idle.timeout.connect(self._lay_out_some)
         self._copied_timer = QTimer(self, singleShot=True, interval=COPIED_MS)
         self._copied_timer.timeout.connect(self._forget_copied)
         self._drag_scroll = QTimer(self, interval=40)
         self._drag_scroll.timeout.connect(self._scroll_with_drag)
-        self._chip = QPushButton(self)
-        self._chip.setObjectName("newTextChip")
-        self._chip.setText(self.tr("↓ New text below"))
-        self._chip.setProperty("kind", "chip")
-        self._chip.setCursor(Qt.CursorShape.PointingHandCursor)
-        self._chip.clicked.connect(self.scroll_to_end)
-        self._chip.hide()
-        self.verticalScrollBar().valueChanged.connect(self._scrolled)
-        look.theme().changed.connect(self._restyle)
 
     # What is shown
 
@@ -106,16 +74,6 @@ class ChatView(QAbstractScrollArea):
     def n_messages(self) -> int:
         """How many messages the chat has."""
         return len(self._column.messages)
-
-    @property
-    def following(self) -> bool:
-        """Whether new text keeps the view at the end."""
-        return self._follow
-
-    def set_empty_hint(self, text: str) -> None:
-        """What an empty chat says."""
-        self._hint = text
-        self.viewport().update()
 
     def clear(self) -> None:
         """Forget all messages."""
@@ -189,11 +147,6 @@ class ChatView(QAbstractScrollArea):
             self._last_changed()
             self._announce(error.sentence)
 
-    def scroll_to_end(self) -> None:
-        """Show the newest text and follow it from now on."""
-        self._set_follow(True)
-        self._sync()
-
     # Selection and copy
 
     def selected_text(self) -> str:
@@ -220,7 +173,7 @@ class ChatView(QAbstractScrollArea):
         )
         self.viewport().update()
 
-    # Layout
+    # Messages
 
     def _add(self, message: MessageView) -> None:
         self._column.add(message)
@@ -232,102 +185,6 @@ class ChatView(QAbstractScrollArea):
         last = self._column.last
         return last if isinstance(last, ReplyMessage) and last.streaming else None
 
-    @property
-    def _left(self) -> float:
-        """Where the column of messages begins."""
-        return max(SIDE_PX, (self.width() - self._column.width) / 2)
-
-    def _sync(self) -> None:
-        """Lay out what is on the screen, keep its place, and set the scroll bar."""
-        if not self._column.messages:
-            self._set_range(0.0, 0)
-            self.viewport().update()
-            return
-        view = self.viewport().height()
-        if self._follow:
-            self._column.lay_out_end(view + TOP_PX)
-            self._set_range(self._column.height, None)
-        else:
-            value = self.verticalScrollBar().value()
-            first = self._column.index_at(value)
-            inside = value - self._column.tops[first]
-            self._column.lay_out_from(first, view + max(0.0, inside))
-            self._set_range(self._column.height, round(self._column.tops[first] + inside))
-        self._place_chip()
-        if not self._column.exact:
-            self._idle.start()
-        self.viewport().update()
-
-    def _set_range(self, total: float, value: int | None) -> None:
-        bar = self.verticalScrollBar()
-        page = self.viewport().height()
-        self._syncing = True
-        bar.setPageStep(page)
-        bar.setRange(0, max(0, round(total) - page))
-        bar.setValue(bar.maximum() if value is None else value)
-        self._syncing = False
-
-    def _lay_out_some(self) -> None:
-        """Make estimated heights exact, nearest the end first, a slice at a time."""
-        until_s = time.monotonic() + SLICE_S
-        bar = self.verticalScrollBar()
-        anchor = self._column.index_at(bar.value())
-        inside = bar.value() - (self._column.tops[anchor] if self._column.tops else 0.0)
-        if not self._column.lay_out_while(lambda: time.monotonic() < until_s):
-            self._idle.stop()
-            return
-        value = None if self._follow else round(self._column.tops[anchor] + inside)
-        self._set_range(self._column.height, value)
-        self.viewport().update()
-
-    def _last_changed(self, changed_from: float = 0.0) -> None:
-        """The last message grew: it alone is laid out, and painted from ``changed_from`` on."""
-        self._column.lay_out(len(self._column.messages) - 1)
-        top = self._column.tops[-1]
-        bar = self.verticalScrollBar()
-        self._set_range(self._column.height, None if self._follow else bar.value())
-        if not self._follow:
-            self._chip.show()
-            self._place_chip()
-        first = max(0, int(top + changed_from - bar.value()) - 2)
-        if first < self.viewport().height():
-            self.viewport().update(0, first, self.viewport().width(), self.viewport().height())
-
-    def _changed(self, index: int) -> None:
-        """Message ``index`` has another height; what is above it stays where it is."""
-        self._column.lay_out(index)
-        value = self.verticalScrollBar().value()
-        self._set_range(self._column.height, value)
-        self._set_follow(value >= self.verticalScrollBar().maximum())
-        self._sync()
-
-    def _scrolled(self) -> None:
-        if self._syncing:
-            return
-        bar = self.verticalScrollBar()
-        self._set_follow(bar.value() >= bar.maximum() - 2)
-        self._hover = None
-        self._sync()
-
-    def _set_follow(self, follow: bool) -> None:
-        if follow:
-            self._chip.hide()
-        if follow != self._follow:
-            self._follow = follow
-            self.following_changed.emit(follow)
-
-    def _place_chip(self) -> None:
-        size = self._chip.sizeHint()
-        x = (self.viewport().width() - size.width()) // 2
-        y = self.viewport().height() - size.height() - look.GRID
-        self._chip.setGeometry(x, y, size.width(), size.height())
-        self._chip.raise_()
-
-    def _restyle(self) -> None:
-        for message in self._column.messages:
-            message.invalidate()
-        self._sync()
-
     def _announce(self, text: str) -> None:
         self.setAccessibleDescription(text[:ANNOUNCED_CHARS])
         if QAccessible.isActive():
@@ -335,14 +192,6 @@ class ChatView(QAbstractScrollArea):
             QAccessible.updateAccessibility(event)
 
     # Mouse and keyboard
-
-    def _message_at(self, point: QPointF) -> tuple[int, QPointF] | None:
-        """The message nearest to a viewport point, and the point in its coordinates."""
-        if not self._column.messages:
-            return None
-        y = point.y() + self.verticalScrollBar().value()
-        index = self._column.index_at(y)
-        return index, QPointF(point.x() - self._left, y - self._column.tops[index])
 
     def _spot_at(self, point: QPointF) -> tuple[int, HotSpot] | None:
         at = self._message_at(point)
@@ -439,34 +288,22 @@ class ChatView(QAbstractScrollArea):
         menu.addSeparator()
         menu.addAction(self.tr("Select all"), self.select_all)
 
-    # Qt's own
+    # What the scrolling asks for
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colors = look.theme().colors
-        painter = QPainter(self.viewport())
-        painter.fillRect(event.rect(), colors.window)
-        if not self._column.messages:
-            self._paint_hint(painter, colors)
-            return
-        value = self.verticalScrollBar().value()
-        left = self._left
-        clip = QRectF(event.rect()).translated(0, value)
-        for number in range(self._column.index_at(clip.top()), len(self._column.messages)):
-            message, top = self._column.messages[number], self._column.tops[number]
-            if top > clip.bottom():
-                break
-            if not message.is_laid_out(self._column.width):
-                continue
-            painter.save()
-            painter.translate(left, top - value)
-            hover = self._hover[1] if self._hover and self._hover[0] == number else None
-            local = clip.translated(-left, -top)
-            message.paint(
-                painter, local, partial(self._selection.span, self._column.messages, number), hover
-            )
-            if self._focused is not None and self._focused[0] == number and self.hasFocus():
-                self._paint_focus(painter, message, self._focused[1], colors)
-            painter.restore()
+    def _selected_in(self, number: int) -> SelectionOf:
+        return partial(self._selection.span, self._column.messages, number)
+
+    def _hovered_in(self, number: int) -> HotSpot | None:
+        return self._hover[1] if self._hover and self._hover[0] == number else None
+
+    def _paint_over(self, painter: QPainter, number: int, message: MessageView) -> None:
+        if self._focused is not None and self._focused[0] == number and self.hasFocus():
+            self._paint_focus(painter, message, self._focused[1], look.theme().colors)
+
+    def _moved(self) -> None:
+        self._hover = None
+
+    # Qt's own
 
     def _paint_focus(
         self, painter: QPainter, message: MessageView, index: int, colors: look.Palette
@@ -477,22 +314,6 @@ class ChatView(QAbstractScrollArea):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         rect = message.hot_spots[index].rect.adjusted(-3, 1, 1, -1)
         painter.drawRoundedRect(rect, look.HALF, look.HALF)
-
-    def _paint_hint(self, painter: QPainter, colors: look.Palette) -> None:
-        painter.setFont(look.font("body"))
-        painter.setPen(colors.muted)
-        room = self.viewport().rect().adjusted(40, 0, -40, 0)
-        wide = min(room.width(), 440)
-        room.setLeft(room.center().x() - wide // 2)
-        room.setWidth(wide)
-        flags = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
-        painter.drawText(room, flags, self._hint)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        # Of the whole view, so that a scroll bar that comes or goes moves nothing.
-        room = self.width() - 2 * SIDE_PX
-        self._column.set_width(max(160.0, min(COLUMN_MAX_PX, room)))
-        self._sync()
 
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave and self._hover is not None:

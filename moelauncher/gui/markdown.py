@@ -35,6 +35,7 @@ from moelauncher.gui.code_block import CodeBlock, find_code_blocks, style_code_b
 #: Longer replies stay plain text: laying out megabytes of tables would freeze the window.
 MARKDOWN_LIMIT_CHARS = 400_000
 LINE_HEIGHT_PERCENT = 130
+QUOTE_INDENT_PX = 14
 #: Lists and quotes nested deeper than this are drawn at this depth.
 NESTING_LIMIT = 12
 
@@ -232,7 +233,7 @@ def _style_block(block: QTextBlock, colors: look.Palette) -> None:
         shape.setBottomMargin(4)
     depth = quote_level(block)
     if depth:
-        shape.setLeftMargin(14 * depth)
+        shape.setLeftMargin(QUOTE_INDENT_PX * depth)
     if block.blockNumber() == 0:
         shape.setTopMargin(0)
     cursor = QTextCursor(block)

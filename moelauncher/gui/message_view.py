@@ -53,6 +53,7 @@ class TextPart:
     document: ReplyDocument
     origin: QPointF
     codes: tuple[CodeBlock, ...] = ()
+    quotes: tuple[tuple[int, int], ...] = ()  # (text block, depth)
 
     @property
     def selectable(self) -> bool:

@@ -6,8 +6,6 @@ folded details, and the numbers. GUI thread only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
@@ -25,7 +23,6 @@ from moelauncher.gui import theme as look
 from moelauncher.gui.code_block import CodeBlock, card_rect, code_font, copy_rect, paint_card
 from moelauncher.gui.markdown import (
     ReplyDocument,
-    quote_level,
     set_reply,
     style_plain,
 )
@@ -39,6 +36,7 @@ from moelauncher.gui.message_view import (
     TextPart,
 )
 from moelauncher.gui.reply_footer import footer_runs, prompt_progress_text, thought_text
+from moelauncher.gui.reply_marks import paint_caret, paint_progress, quote_rails, quoted_blocks
 
 #: Room that replies leave on the right, so that the user's bubbles stand out.
 REPLY_INSET_PX = 56.0
@@ -259,12 +257,14 @@ class ReplyMessage(MessageView):
         if self._body is None:
             document = ReplyDocument()
             codes: tuple[CodeBlock, ...] = ()
+            quotes: tuple[tuple[int, int], ...] = ()
             if self._streaming:
                 document.setPlainText(self._text)
                 style_plain(document, colors.text)
             else:
                 codes = set_reply(document, self._text, colors)
-            self._body = TextPart("body", document, QPointF(), codes)
+                quotes = quoted_blocks(document)
+            self._body = TextPart("body", document, QPointF(), codes, quotes)
         part = self._body
         part.origin = QPointF(0, y)
         if part.document.textWidth() != column:
@@ -345,9 +345,12 @@ class ReplyMessage(MessageView):
         self._paint_rails(painter, colors)
         super().paint(painter, clip, selection_of, pressed)
         if not self._progress_rect.isEmpty():
-            self._paint_progress(painter, colors)
+            share = None
+            if self._progress is not None and self._progress[1] > 0:
+                share = self._progress[0] / self._progress[1]
+            paint_progress(painter, self._progress_rect, self._waiting_text(), share)
         if self._streaming and self._text and self._body is not None:
-            self._paint_caret(painter, self._body, colors)
+            paint_caret(painter, self._body)
 
     def _paint_rails(self, painter: QPainter, colors: look.Palette) -> None:
         groups: dict[str, QRectF] = {}
@@ -374,64 +377,6 @@ class ReplyMessage(MessageView):
                 card.translate(part.origin)
                 if card.intersects(clip):
                     paint_card(painter, card, code.language, colors)
-            for rail in _quote_rails(part):
+            for rail in quote_rails(part, clip):
                 painter.fillRect(rail, colors.border)
         super()._paint_part(painter, part, clip, selected, colors)
-
-    def _paint_caret(self, painter: QPainter, part: TextPart, colors: look.Palette) -> None:
-        block = part.document.lastBlock()
-        line = block.layout().lineForTextPosition(block.length() - 1)
-        if not line.isValid():
-            return
-        # Where the text ends; asking for the cursor's place costs ten times as much.
-        right_to_left = block.textDirection() == Qt.LayoutDirection.RightToLeft
-        x = line.x() if right_to_left else line.x() + line.naturalTextWidth()
-        if right_to_left:
-            x += line.width() - line.naturalTextWidth() - 4
-        place = part.document.documentLayout().blockBoundingRect(block).topLeft() + part.origin
-        top = (
-            place.y()
-            + line.y()
-            + max(0.0, line.height() - QFontMetricsF(look.font("body")).height() - 2)
-        )
-        height = QFontMetricsF(look.font("body")).height()
-        painter.fillRect(QRectF(place.x() + x + 2, top, 2, height), colors.accent)
-
-    def _paint_progress(self, painter: QPainter, colors: look.Palette) -> None:
-        rect = self._progress_rect
-        painter.setFont(look.font("small", figures=True))
-        painter.setPen(colors.muted)
-        painter.drawText(
-            QRectF(rect.left(), rect.top(), REPLY_MAX_PX, 22),
-            Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,
-            self._waiting_text(),
-        )
-        if self._progress is None or self._progress[1] <= 0:
-            return
-        track = QRectF(rect.left(), rect.top() + 26, rect.width(), 4)
-        share = min(1.0, max(0.0, self._progress[0] / self._progress[1]))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colors.raised if colors.dark else colors.border)
-        painter.drawRoundedRect(track, 2, 2)
-        painter.setBrush(colors.accent)
-        painter.drawRoundedRect(
-            QRectF(
-                track.topLeft(),
-                QPointF(track.left() + max(4.0, track.width() * share), track.bottom()),
-            ),
-            2,
-            2,
-        )
-
-
-def _quote_rails(part: TextPart) -> Iterator[QRectF]:
-    layout = part.document.documentLayout()
-    block = part.document.begin()
-    while block.isValid():
-        depth = quote_level(block)
-        if depth:
-            rect = layout.blockBoundingRect(block).translated(part.origin)
-            for level in range(depth):
-                yield QRectF(part.origin.x() + 14 * level, rect.top() - 2, 3, rect.height() + 4)
-        block = block.next()
