@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 
 from moelauncher.core.compute_estimate import estimate_compute_bytes
 from moelauncher.core.forecast_text import forecast_text
-from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.kv_cache import (
+    kv_bytes_per_layer,
+    kv_type_problem,
+    recurrent_bytes_per_layer,
+)
 from moelauncher.core.layer_bytes import pads_rows, row_padding
 from moelauncher.core.placement import MAIN_MEMORY
 from moelauncher.core.units import MIB
@@ -117,7 +121,7 @@ class MemoryForecast:
     text: str
     compute_source: str  # "dry-run" | "estimate"
     streams_from_disk: bool = False
-    #: Why the dry run's numbers are missing; else "".
+    #: Why the dry run's numbers are missing, or why llama.cpp would refuse these settings.
     note: str = ""
 
     @property
@@ -183,6 +187,8 @@ def forecast(
     """
     margins = margins or Margins()
     note = dry_run.problem if dry_run is not None else ""
+    if context.kv_type != "f16":
+        note = note or kv_type_problem(facts, context.kv_type)
     pretended = any(device.pretended for device in placement.devices)
     answered = None if dry_run is None or dry_run.problem or pretended else dry_run
     sums = _sums(facts, placement, context)

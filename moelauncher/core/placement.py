@@ -182,7 +182,8 @@ def _split(
                 ),
                 tr("Give one number a GPU, for example 3,2."),
             )
-        if any(not 0 <= part < float("inf") for part in tensor_split) or not any(tensor_split):
+        # llama.cpp adds them up in 32-bit floats: beyond these the sum is no number any more.
+        if not all(0 <= part < 1e30 for part in tensor_split) or max(tensor_split) < 1e-30:
             raise LauncherError(
                 tr("A tensor split needs numbers of 0 or more, and one above 0."),
                 tr("Give one number a GPU, for example 3,2."),

@@ -243,3 +243,15 @@ def test_a_card_that_takes_nothing_is_not_the_tightest() -> None:
     result = forecast(facts, placement, ContextSettings(), margins=NO_MARGINS)
     assert result.fits
     assert result.spare_bytes == result.device("A").spare_bytes
+
+
+def test_a_kv_type_that_the_model_cannot_have_is_noted() -> None:
+    keys = {
+        "embedding_length": 160,
+        "attention.head_count": 2,
+        "attention.head_count_kv": 2,
+    }
+    facts = made_facts([(MIB, 0)] * 4, keys=keys)
+    placement = place(facts, [gpu(8)], cpu_moe=0)
+    assert forecast(facts, placement, ContextSettings(kv_type="f16")).note == ""
+    assert "80" in forecast(facts, placement, ContextSettings(kv_type="q8_0")).note

@@ -86,6 +86,8 @@ def test_layers_on_the_gpu_of_a_dense_model() -> None:
         ({"cpu_moe": 0, "tensor_split": [-1.0, 2.0]}, "0 or more"),
         ({"cpu_moe": 0, "tensor_split": [math.nan, 2.0]}, "0 or more"),
         ({"cpu_moe": 0, "tensor_split": [math.inf, 2.0]}, "0 or more"),
+        ({"cpu_moe": 0, "tensor_split": [1e39, 2.0]}, "0 or more"),
+        ({"cpu_moe": 0, "tensor_split": [1e-50, 0.0]}, "above 0"),
     ],
 )
 def test_bad_wishes_are_refused(wrong: dict[str, object], said: str) -> None:
