@@ -60,6 +60,8 @@ def forecast_on(
     context: ContextSettings,
     machine: Machine,
     dry_run: DryRunResult | None = None,
+    *,
+    use_mmap: bool = True,
 ) -> MemoryForecast:
     """The forecast of one placement on one machine."""
     return forecast(
@@ -70,6 +72,7 @@ def forecast_on(
         ram_free_bytes=machine.ram_free_bytes,
         ram_total_bytes=machine.ram_total_bytes,
         dry_run=dry_run,
+        use_mmap=use_mmap,
     )
 
 

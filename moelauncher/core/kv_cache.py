@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moelauncher.core.cache_shape import CacheRow, cache_shape
+from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
 
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ def window_cells(window: int, context: ContextSettings, n_sequences: int = 1) ->
 
 
 def kv_bytes_per_layer(facts: ModelFacts, context: ContextSettings) -> tuple[int, ...]:
-    """KV bytes of every block (``n_layer_all`` of them; 0 where a block keeps none)."""
+    """KV bytes of every block (``n_layer_all`` of them; 0 where a block keeps none).
+
+    Raises LauncherError for a KV type that llama.cpp does not have.
+    """
     shape = cache_shape(facts)
+    if context.kv_type not in KV_TYPES:
+        raise LauncherError(kv_type_problem(facts, context.kv_type))
     block, size = KV_TYPES[context.kv_type]
     cells = padded(context.n_ctx)
     short = window_cells(shape.window, context) if shape.window else 0

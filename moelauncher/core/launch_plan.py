@@ -118,7 +118,7 @@ def launch_plan(
 ) -> LaunchPlan:
     """The plan for these choices; ``dry_run`` must be of the plan's ``placement``."""
     real = _placed(facts, choices, machine)
-    result = forecast_on(facts, real, choices.context, machine, dry_run)
+    result = forecast_on(facts, real, choices.context, machine, dry_run, use_mmap=choices.use_mmap)
     slider = expert_slider(facts, machine.gpus or (IMAGINED_GPU,))
     if machine.gpus:
         return LaunchPlan(choices, real, real, result, slider, imagined_gpu=False)

@@ -6,6 +6,7 @@ import pytest
 
 from moelauncher.core.cache_shape import cache_shape
 from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.errors import LauncherError
 from moelauncher.core.kv_cache import (
     kv_bytes,
     kv_bytes_per_layer,
@@ -291,6 +292,8 @@ def test_kv_types_that_a_model_cannot_have() -> None:
     assert kv_type_problem(odd, "f16") == ""
     assert "80" in kv_type_problem(odd, "q8_0")
     assert "q9_9" in kv_type_problem(facts, "q9_9")
+    with pytest.raises(LauncherError, match="q9_9"):
+        kv_bytes(facts, ContextSettings(kv_type="q9_9"))
 
 
 def test_the_shape_is_computed_once_a_model() -> None:
