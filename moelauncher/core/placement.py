@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,6 +78,16 @@ class Placement:
     layer_devices: tuple[int, ...]  # length n_layer_all + 1; the last one is the output layer
     tensor_split: tuple[float, ...]  # one a GPU; empty with no or one GPU
     patterns: tuple[str, ...]  # tensor_buft_overrides patterns, all to the CPU buffer
+
+
+def same_place(one: Placement, other: Placement) -> bool:
+    """Whether both put every tensor on the same device; what is free there does not matter."""
+    return _without_memory(one) == _without_memory(other)
+
+
+def _without_memory(placement: Placement) -> Placement:
+    devices = (replace(gpu, free_bytes=None, total_bytes=None) for gpu in placement.devices)
+    return replace(placement, devices=tuple(devices))
 
 
 def expert_stops(facts: ModelFacts) -> tuple[int, ...]:

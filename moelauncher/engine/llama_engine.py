@@ -30,6 +30,7 @@ from moelauncher.core.engine_protocol import (
     Unloaded,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.generate import Generation
@@ -111,14 +112,17 @@ class LlamaEngine:
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         """See :class:`Engine`. One consumer at a time."""
-        if timeout_s > 0.0 and not self._events:
-            self._events_wait.wait(timeout_s)
-        # First the flag, then the events: one that comes between rings again.
-        self._events_wait.clear()
-        events: list[EngineEvent] = []
-        while self._events:
-            events.append(self._events.popleft())
-        return events
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            # First the flag, then the events: one that comes between rings again.
+            self._events_wait.clear()
+            events: list[EngineEvent] = []
+            while self._events:
+                events.append(self._events.popleft())
+            left_s = deadline_s - time.monotonic()
+            if events or left_s <= 0.0:
+                return events
+            self._events_wait.wait(left_s)
 
     def count_tokens(self, text: str) -> int | None:
         """See :class:`Engine`."""
@@ -340,7 +344,7 @@ def _same_weights(running: _Running, request: LoadRequest) -> bool:
     before = running.request
     return (
         before.path == request.path
-        and before.placement == request.placement
+        and same_place(before.placement, request.placement)
         and before.use_mmap == request.use_mmap
         and running.model.file_state == file_state(request.path)
     )

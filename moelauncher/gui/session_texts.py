@@ -9,6 +9,7 @@ from moelauncher.core.engine_protocol import LoadProgress, LoadReport
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.placement import same_place
 from moelauncher.core.session_state import Controls, LaunchAction, SessionState
 from moelauncher.core.units import (
     format_bytes,
@@ -193,5 +194,5 @@ class SessionTexts(QObject):
 
 def _context_only(loaded: LaunchPlan, plan: LaunchPlan) -> bool:
     """Whether applying needs only a new context on the loaded model."""
-    same_place = loaded.placement == plan.placement
-    return same_place and loaded.choices.use_mmap == plan.choices.use_mmap
+    unmoved = same_place(loaded.placement, plan.placement)
+    return unmoved and loaded.choices.use_mmap == plan.choices.use_mmap

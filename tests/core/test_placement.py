@@ -18,6 +18,7 @@ from moelauncher.core.placement import (
     PlacementDevice,
     layer_devices,
     place,
+    same_place,
     tensor_device,
 )
 from tests.helpers.planned_models import MIB, gpu, made_facts, truth_facts
@@ -207,3 +208,11 @@ def test_the_users_split_is_taken_as_it_is() -> None:
     placement = place(facts, devices, cpu_moe=0, tensor_split=[3, 2])
     assert placement.tensor_split == (3.0, 2.0)
     assert list(accumulate(placement.layer_devices.count(device) for device in (0, 1))) == [6, 10]
+
+
+def test_the_same_place_is_told_by_devices_and_layers_not_by_what_is_free() -> None:
+    facts = made_facts(THREE_DENSE_FIRST)
+    one = place(facts, [gpu(10)], cpu_moe=2)
+    assert same_place(one, place(facts, [gpu(11)], cpu_moe=2))
+    assert not same_place(one, place(facts, [gpu(10)], cpu_moe=3))
+    assert not same_place(one, place(facts, [gpu(10, "other")], cpu_moe=2))
