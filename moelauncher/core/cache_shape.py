@@ -204,8 +204,10 @@ def cache_shape(facts: ModelFacts) -> CacheShape:
         else heads
     )
     per_head = n_embd // first_heads if first_heads else 0
-    key_length = keys.number("attention.key_length", per_head)
-    value_length = keys.number("attention.value_length", per_head)
+    key_length = value_length = 0
+    if first_heads or facts.arch == "plamo2":  # else llama.cpp does not look at the lengths
+        key_length = keys.number("attention.key_length", per_head)
+        value_length = keys.number("attention.value_length", per_head)
     window, windowed = _window(keys)
     recurrent = _recurrent(facts, keys, kv_heads)
     state_bytes = _state_bytes(keys, n_embd, first_heads, key_length)
