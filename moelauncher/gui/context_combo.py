@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from moelauncher.core.units import format_tokens, parse_tokens
 from moelauncher.gui.combo_box import ChevronComboBox
@@ -31,11 +31,12 @@ class ContextCombo(ChevronComboBox):
         self.setAccessibleName(self.tr("Context size in tokens"))
         self._size = SIZES[0]
         self._maximum: int | None = None
+        self._line = QLineEdit()
+        self._line.setAcceptDrops(False)
+        self._line.editingFinished.connect(self._take)
+        self.setLineEdit(self._line)
         self._fill()
         self.activated.connect(self._take)
-        line = self.lineEdit()
-        line.setAcceptDrops(False)
-        line.editingFinished.connect(self._take)
         self.setToolTip(
             self.tr("Tokens that the model can look back on. Type any number, such as 24k.")
         )
@@ -46,7 +47,9 @@ class ContextCombo(ChevronComboBox):
         return self._size
 
     def set_size(self, n_ctx: int) -> None:
-        """Show ``n_ctx`` without telling anybody."""
+        """Show ``n_ctx`` without telling anybody; what is being typed stays."""
+        if n_ctx == self._size and self._line.isModified():
+            return
         self._size = n_ctx
         self.setEditText(self._text_of(n_ctx))
 

@@ -71,6 +71,28 @@ class _DropHint(QWidget):
         )
 
 
+class _RightSide(QScrollArea):
+    """Scrolls up and down only, so it is never narrower than what it holds."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self.setObjectName("rightSide")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._content = content
+        self.setWidget(content)
+        content.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._content:
+            least = self._content.minimumSizeHint().width()
+            bar = self.verticalScrollBar().sizeHint().width()
+            self.setMinimumWidth(max(RIGHT_MINIMUM, least + bar))
+        return super().eventFilter(watched, event)
+
+
 class MainWindow(QMainWindow):
     """All panes as attributes: model_list, heading, chat, memory, placement, speed, status, log.
 
@@ -126,6 +148,7 @@ class MainWindow(QMainWindow):
         column.addWidget(rule())
         column.addWidget(self.status)
         self.setCentralWidget(center)
+        self._center = center
         self._drop_hint = _DropHint(center)
 
         self.status.warnings_clicked.connect(self.toggle_log)
@@ -161,14 +184,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self.placement)
         column.addWidget(rule())
         column.addWidget(self.speed, 1)
-        scroll = QScrollArea()
-        scroll.setObjectName("rightSide")
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(content)
-        return scroll
+        return _RightSide(content)
 
     def _usual_size(self) -> None:
         screen = QGuiApplication.primaryScreen()
@@ -219,32 +235,39 @@ class MainWindow(QMainWindow):
                 child.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QDragEnterEvent) and _paths(event.mimeData()):
-            self.dragEnterEvent(event)
-            return True
-        # The other drag events derive from QDropEvent too, so the type has to say it.
-        is_drop = event.type() == QEvent.Type.Drop and isinstance(event, QDropEvent)
-        if is_drop and _paths(event.mimeData()):
-            self.dropEvent(event)
+        if event.type() == QEvent.Type.DragLeave:
+            self._drop_hint.hide()
+        elif isinstance(event, QDropEvent) and _paths(event.mimeData()):
+            if event.type() == QEvent.Type.Drop:
+                self._take(event)
+            else:
+                self._greet(event)
             return True
         return super().eventFilter(watched, event)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _paths(event.mimeData()):
-            event.acceptProposedAction()
-            self._drop_hint.setGeometry(self.centralWidget().rect())
-            self._drop_hint.raise_()
-            self._drop_hint.show()
+    def _greet(self, event: QDropEvent) -> None:
+        if not _paths(event.mimeData()):
+            return
+        event.acceptProposedAction()
+        self._drop_hint.setGeometry(self._center.rect())
+        self._drop_hint.raise_()
+        self._drop_hint.show()
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self._drop_hint.hide()
-
-    def dropEvent(self, event: QDropEvent) -> None:
+    def _take(self, event: QDropEvent) -> None:
         self._drop_hint.hide()
         paths = _paths(event.mimeData())
         if paths:
             event.acceptProposedAction()
             self.paths_dropped.emit(paths)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        self._greet(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self._take(event)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._drop_hint.hide()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closing.emit()

@@ -14,6 +14,7 @@ from moelauncher.gui.pane import plain_label
 from moelauncher.gui.theme import CONTROL_HEIGHT, GRID, font
 
 UBATCHES = (8, 32, 64, 128, 256, 512, 1024, 2048)
+FIELD_MINIMUM = 64
 
 
 class QuietSpinBox(QSpinBox):
@@ -85,6 +86,9 @@ class MoreOptions(QWidget):
             (self.tr("Prompt batch"), self.ubatch, 0, 2),
             (self.tr("On the CPU"), self.which, 1, 0),
         )
+        for field in (self.threads, self.ubatch, self.which):
+            # In a narrow pane a long entry is cut; the list that opens shows all of it.
+            field.setMinimumWidth(FIELD_MINIMUM)
         for text, field, row, column in labels:
             label = plain_label(text, "muted")
             field.setAccessibleName(text)
@@ -99,9 +103,10 @@ class MoreOptions(QWidget):
 
     def set_values(self, n_threads: int | None, n_ubatch: int, use_mmap: bool, which: str) -> None:
         """Show these without telling anybody."""
-        self.threads.blockSignals(True)
-        self.threads.setValue(n_threads or 0)
-        self.threads.blockSignals(False)
+        if self.threads.value() != (n_threads or 0):
+            self.threads.blockSignals(True)
+            self.threads.setValue(n_threads or 0)
+            self.threads.blockSignals(False)
         if self.ubatch.findData(n_ubatch) < 0:
             self.ubatch.addItem(str(n_ubatch), n_ubatch)
         self.ubatch.setCurrentIndex(self.ubatch.findData(n_ubatch))

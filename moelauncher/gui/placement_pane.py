@@ -21,7 +21,7 @@ from moelauncher.gui.combo_box import ChevronComboBox
 from moelauncher.gui.context_combo import ContextCombo
 from moelauncher.gui.expert_slider import ExpertSlider
 from moelauncher.gui.layer_strip import LayerStrip
-from moelauncher.gui.more_options import MoreOptions, QuietSpinBox
+from moelauncher.gui.more_options import FIELD_MINIMUM, MoreOptions, QuietSpinBox
 from moelauncher.gui.pane import add_shortcut, plain_label
 from moelauncher.gui.placement_values import PlacementValues
 from moelauncher.gui.progress_line import ProgressLine
@@ -70,8 +70,11 @@ class _NumberLine(QWidget):
         """Show a range and a value without telling anybody."""
         for field in (self.slider, self.spin):
             field.blockSignals(True)
-            field.setRange(0, last)
-            field.setValue(value)
+            # Only what differs: setting the same value again would undo what is being typed.
+            if field.maximum() != last:
+                field.setRange(0, last)
+            if field.value() != value:
+                field.setValue(value)
             field.blockSignals(False)
             field.setEnabled(enabled)
         self.slider.update()
@@ -187,6 +190,8 @@ class PlacementPane(QWidget):
         self.kv.setAccessibleName(self.tr("KV cache type"))
         self.kv.setToolTip(tr(settings.KV_TYPE.help))
         self.kv.addItems(list(settings.KV_TYPES))
+        self.kv.setMinimumWidth(FIELD_MINIMUM)
+        self.context.setMinimumWidth(FIELD_MINIMUM)
         kv_label = plain_label(self.tr("KV"), "muted")
         self.more_button = QPushButton(self.tr("More"))
         self.more_button.setObjectName("moreButton")

@@ -27,7 +27,7 @@ GRID_LINES = 3
 class _InsideAxis(pg.AxisItem):
     """A bottom axis whose first and last labels stay within the plot's width."""
 
-    def generateDrawSpecs(self, p: QPainter) -> tuple[object, list, list] | None:
+    def generateDrawSpecs(self, p: QPainter) -> tuple[object, ...] | None:
         specs = super().generateDrawSpecs(p)
         if specs is None:
             return None

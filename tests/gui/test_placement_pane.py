@@ -256,3 +256,17 @@ def test_text_from_a_file_is_never_a_mnemonic_or_markup(pane: PlacementPane) -> 
     pane.set_slider(2, 1, "<b>A & B</b>", True)
     assert pane.sentence.text() == "<b>A & B</b>"
     assert pane.sentence.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_the_meters_do_not_undo_what_is_being_typed(qtbot, pane: PlacementPane) -> None:
+    """Every second the same values come in again, since the machine was measured again."""
+    values = pane.values()
+    for field in (pane.spin.lineEdit(), pane.context.lineEdit()):
+        field.setFocus()
+        field.selectAll()
+        qtbot.keyClicks(field, "12")
+        pane.set_slider(40, values.stop, "24 of 40 stay in RAM.", True)
+        pane.set_layers(MODEL, place(MODEL, [gpu(12)], cpu_moe=24))
+        pane.set_values(values)
+        assert field.text() == "12"
+        field.clearFocus()
