@@ -118,12 +118,19 @@ def _pack(
     """
     counts = []
     at = 0
+    output = len(costs) - 1
     for room in rooms:
-        end = at
-        while end < len(costs) and _run_bytes(costs, at, end + 1, compute, start) <= room:
-            end += 1
-        counts.append(end - at)
-        at = end
+        first, total, buffer = at, 0, 0
+        while at < len(costs):
+            if at == output:
+                more = max(buffer, compute.logits_bytes)
+            else:
+                more = max(buffer, compute.blocks_bytes + compute.staged_bytes[start + at])
+            if total + costs[at] + more > room:
+                break
+            total, buffer = total + costs[at], more
+            at += 1
+        counts.append(at - first)
     return tuple(counts) if at == len(costs) else None
 
 
