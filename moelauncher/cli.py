@@ -18,6 +18,8 @@ from typing import NoReturn
 from moelauncher import __version__
 from moelauncher.commands.terminal import note, prepare_streams
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.log_file import LogSetup
+from moelauncher.core.paths import app_paths
 from moelauncher.core.translate import tr
 
 #: Command name to the module that runs it, and its line in the help.
@@ -70,7 +72,11 @@ def _run(arguments: list[str]) -> int:
     command = importlib.import_module(f"moelauncher.commands.{_COMMANDS[name][0]}")
     parser = _command_parser(name, command)
     options = parser.parse_args([*before, *after])
-    return int(command.run(options))
+    log = LogSetup(app_paths(options.basedir).command_log_file)
+    try:
+        return int(command.run(options))
+    finally:
+        log.close()
 
 
 def _split_at_command(arguments: list[str]) -> tuple[str | None, list[str], list[str]]:

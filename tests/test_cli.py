@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -382,3 +383,53 @@ def test_bench_that_does_not_fit_its_context_says_so(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "does not hold" in printed.err
+
+
+def test_the_window_gets_its_arguments(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[str]] = []
+
+    def main(argv: list[str]) -> int:
+        given.append(argv)
+        return 5
+
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setitem(sys.modules, "moelauncher.app", SimpleNamespace(main=main))
+    arguments = [str(tree / "moe.gguf"), "--basedir", str(tree)]
+    assert cli.main(arguments) == 5
+    assert given == [["moelauncher", *arguments]]
+
+
+def test_without_qt_the_commands_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setitem(sys.modules, "moelauncher.app", None)
+    assert cli.main(["--demo"]) == 1
+    assert "The window cannot be opened" in capsys.readouterr().err
+
+
+def test_llama_cpps_own_lines_go_to_the_log_alone(tree: Path, tmp_path: Path) -> None:
+    ran = moelauncher(
+        *("chat", tree / "moe.gguf", "--basedir", tmp_path, "-p", "a", "--max-tokens", "2"),
+        *("--ctx", "256", "--json"),
+    )
+    assert ran.status == 0
+    assert ran.err == ""
+    log = (tmp_path / "logs" / "command-line.log").read_text(encoding="utf-8")
+    assert "llama.cpp: " in log
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_reader_that_goes_away_is_no_crash(tree: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "moelauncher", "list", tree],
+            cwd=Path(__file__).parents[1],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            timeout=100,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b""

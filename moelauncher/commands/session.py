@@ -24,9 +24,11 @@ from moelauncher.core.engine_protocol import (
     LoadProgress,
     LoadReport,
     LoadRequest,
+    NativeLog,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.log_file import log_native
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
@@ -125,7 +127,11 @@ class Session:
 
     def _events(self) -> Iterator[EngineEvent]:
         while True:
-            yield from self.engine.drain(_WAIT_S)
+            for event in self.engine.drain(_WAIT_S):
+                if isinstance(event, NativeLog):
+                    log_native(event)
+                else:
+                    yield event
 
 
 def _refuse_what_ram_cannot_hold(expected: MemoryForecast) -> None:

@@ -56,6 +56,13 @@ class LogTail(logging.Handler):
             return list(self._lines)[len(self._lines) - fresh :], self._n_seen
 
 
+class _QuietFile(logging.handlers.RotatingFileHandler):
+    """A full disk, or a log that another process holds open, must not soil the terminal."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
+        """Lose the line."""
+
+
 class LogSetup:
     """Logging of this process, while it lasts. :meth:`close` undoes it (tests, end)."""
 
@@ -66,7 +73,7 @@ class LogSetup:
         self._handlers: list[logging.Handler] = [self.tail]
         try:
             made(log_file.parent)
-            file = logging.handlers.RotatingFileHandler(
+            file = _QuietFile(
                 log_file,
                 maxBytes=_FILE_BYTES,
                 backupCount=_FILES_KEPT,

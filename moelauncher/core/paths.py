@@ -40,8 +40,13 @@ class AppPaths:
 
     @property
     def log_file(self) -> Path:
-        """The newest log."""
+        """The window's newest log."""
         return self.logs / "moelauncher.log"
+
+    @property
+    def command_log_file(self) -> Path:
+        """The command line's: it may run beside the window, and both move old logs away."""
+        return self.logs / "command-line.log"
 
     @property
     def headers_folder(self) -> Path:

@@ -1,0 +1,52 @@
+"""The command line on a second device: what is planned is what is loaded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.command_line import moelauncher
+
+BUILD = os.environ.get("MOELAUNCHER_VULKAN_BUILD", "")
+
+pytestmark = [
+    pytest.mark.vulkan,
+    pytest.mark.skipif(not BUILD, reason="no Vulkan build of llama.cpp in the cache"),
+]
+
+MIB = 1 << 20
+
+
+def run(base: Path, *arguments: str) -> Any:
+    ran = moelauncher(
+        *(arguments[0], "--demo", "--basedir", base, *arguments[1:], "--json"),
+        # The software device's arithmetic fails with larger batches.
+        *("--ubatch", "8", "--ctx", "512"),
+        PYTHONPATH=BUILD,
+        GGML_VK_VISIBLE_DEVICES="0",
+    )
+    assert ran.status == 0, ran.err
+    return ran.document
+
+
+def test_what_is_planned_is_what_is_loaded(session_cache: Path) -> None:
+    base = session_cache / "command-line"
+    plan = run(base, "plan", "--cpu-moe", "8")
+    reply = run(
+        *(base, "chat", "--cpu-moe", "8", "--temp", "0", "--max-tokens", "2"),
+        *("-p", "Hi"),
+    )
+    planned, loaded = plan["devices"][0], reply["devices"][0]
+    assert planned["name"] == loaded["name"] == "Vulkan0"
+    assert planned["compute_source"] == "dry-run"
+    assert loaded["weights_bytes"] / MIB == pytest.approx(88.09, abs=0.1)
+    for kind in ("weights", "kv", "compute"):
+        assert planned[f"{kind}_bytes"] == pytest.approx(loaded[f"{kind}_bytes"], abs=0.01 * MIB), (
+            kind
+        )
+    assert reply["mismatches"] == []
+    assert reply["completion_tokens"] == 2
+    assert reply["placement"] == plan["placement"]
