@@ -7,6 +7,7 @@ GUI thread only.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from pygments.lexers import get_lexer_by_name
@@ -34,7 +35,7 @@ HEADER_PX = 28.0
 PAD_PX = 12.0
 GAP_PX = 8.0
 #: Longer code stays plain: a lexer takes some seconds a megabyte.
-HIGHLIGHT_LIMIT_CHARS = 60_000
+HIGHLIGHT_LIMIT_CHARS = 40_000
 
 
 @dataclass(frozen=True)
@@ -185,19 +186,22 @@ def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: loo
         lexer = get_lexer_by_name(code.language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return
+    # Qt counts UTF-16 units, Python whole characters.
+    wide = [index for index, char in enumerate(code.text) if char > "\uffff"]
+
+    def place(index: int) -> int:
+        return start + index + bisect_left(wide, index)
+
     cursor = QTextCursor(document)
-    position = start
-    for kind, value in lexer.get_tokens(code.text):
-        # Qt counts UTF-16 units, Python whole characters.
-        length = len(value) + sum(char > "\uffff" for char in value)
+    for index, kind, value in lexer.get_tokens_unprocessed(code.text):
         color = _color(kind, colors)
-        if color is not None and value.strip():
-            shape = QTextCharFormat()
-            shape.setForeground(color)
-            cursor.setPosition(position)
-            cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(shape)
-        position += length
+        if color is None or not value.strip():
+            continue
+        shape = QTextCharFormat()
+        shape.setForeground(color)
+        cursor.setPosition(place(index))
+        cursor.setPosition(place(index + len(value)), QTextCursor.MoveMode.KeepAnchor)
+        cursor.mergeCharFormat(shape)
 
 
 def _color(kind: _TokenType, colors: look.Palette) -> QColor | None:

@@ -6,7 +6,7 @@ An Enter that ends an input-method composition never sends. GUI thread only.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetricsF,
@@ -44,10 +44,13 @@ class MessageField(QPlainTextEdit):
     Signals:
         submitted(): Enter was pressed.
         recall_requested(): Up was pressed in the empty field.
+        escaped(): Escape was pressed, outside of a composition.
+        focus_changed(): the field got or lost the keyboard.
     """
 
     submitted = Signal()
     recall_requested = Signal()
+    escaped = Signal()
     focus_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -101,8 +104,16 @@ class MessageField(QPlainTextEdit):
             self.submitted.emit()
         elif event.key() == Qt.Key.Key_Up and plain and not self.toPlainText():
             self.recall_requested.emit()
+        elif event.key() == Qt.Key.Key_Escape and not self._composing:
+            self.escaped.emit()
         else:
             super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        # Files that are dropped here are for the window, which takes models and folders.
+        if any(url.isLocalFile() for url in source.urls()):
+            return False
+        return super().canInsertFromMimeData(source)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -140,6 +151,7 @@ class Composer(QWidget):
         self.field.setPlaceholderText(self.tr("Message"))
         self.field.submitted.connect(self._submit)
         self.field.recall_requested.connect(self._recall)
+        self.field.escaped.connect(self._escape)
         self.field.textChanged.connect(self._refresh)
         self.field.focus_changed.connect(self.update)
 
@@ -160,7 +172,7 @@ class Composer(QWidget):
         self.send.clicked.connect(self._submit)
         self.stop = QPushButton(self.tr("Stop"), self)
         self.stop.setObjectName("stopButton")
-        self.stop.setToolTip(self.tr("End this reply; what is there stays."))
+        self.stop.setToolTip(self.tr("End this reply (Esc); what is there stays."))
         self.stop.clicked.connect(self.stop_requested)
         for button in (self.send, self.stop):
             button.setAccessibleName(button.text())
@@ -169,6 +181,7 @@ class Composer(QWidget):
         self._place = QStackedLayout(place)
         self._place.addWidget(self.send)
         self._place.addWidget(self.stop)
+        self.stop.setEnabled(False)
         wide = max(self.send.sizeHint().width(), self.stop.sizeHint().width(), 72)
         place.setFixedSize(QSize(wide, look.CONTROL_HEIGHT))
 
@@ -233,6 +246,10 @@ class Composer(QWidget):
         self._last_sent = text
         self.field.clear()
         self.send_requested.emit(text)
+
+    def _escape(self) -> None:
+        if self.stop.isEnabled():
+            self.stop_requested.emit()
 
     def _recall(self) -> None:
         if self._last_sent:

@@ -56,6 +56,7 @@ class ModelListModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[ModelRow] = []
+        self._by_path: dict[Path, ModelRow] = {}
         self._verdicts: dict[Path, tuple[str, str]] = {}
 
     @property
@@ -65,7 +66,8 @@ class ModelListModel(QAbstractListModel):
 
     def row_of(self, path: Path) -> int | None:
         """Which row shows the model at ``path``."""
-        return next((i for i, row in enumerate(self._rows) if row.entry.path == path), None)
+        row = self._by_path.get(path)
+        return None if row is None else self._place_for(row)
 
     def set_entries(self, entries: Iterable[CatalogEntry]) -> None:
         """Replace all rows; verdicts of entries that stay are kept."""
@@ -73,6 +75,7 @@ class ModelListModel(QAbstractListModel):
         listed = {entry.path: entry for entry in entries if is_listed(entry)}
         self._verdicts = {p: v for p, v in self._verdicts.items() if p in listed}
         self._rows = sorted(map(self._row_for, listed.values()), key=lambda row: row.sort_key)
+        self._by_path = {row.entry.path: row for row in self._rows}
         self.endResetModel()
 
     def upsert(self, entry: CatalogEntry) -> None:
@@ -86,6 +89,7 @@ class ModelListModel(QAbstractListModel):
             at = self._place_for(row)
             self.beginInsertRows(QModelIndex(), at, at)
             self._rows.insert(at, row)
+            self._by_path[entry.path] = row
             self.endInsertRows()
             return
         if row == self._rows[old]:
@@ -100,6 +104,7 @@ class ModelListModel(QAbstractListModel):
             self._rows.insert(at, row)
             self.endMoveRows()
         self._rows[at] = row
+        self._by_path[entry.path] = row
         self.dataChanged.emit(self.index(at), self.index(at))
 
     def remove(self, path: Path) -> None:
@@ -109,6 +114,7 @@ class ModelListModel(QAbstractListModel):
         if at is not None:
             self.beginRemoveRows(QModelIndex(), at, at)
             del self._rows[at]
+            del self._by_path[path]
             self.endRemoveRows()
 
     def set_verdict(self, path: Path, text: str, level: str) -> None:
@@ -117,6 +123,7 @@ class ModelListModel(QAbstractListModel):
         at = self.row_of(path)
         if at is not None:
             self._rows[at] = replace(self._rows[at], verdict=text, level=level)
+            self._by_path[path] = self._rows[at]
             self.dataChanged.emit(self.index(at), self.index(at))
 
     def _row_for(self, entry: CatalogEntry) -> ModelRow:

@@ -189,6 +189,8 @@ class ModelListPane(QWidget):
         field.setObjectName("modelFilter")
         field.setAccessibleName(self.tr("Filter models"))
         field.setClearButtonEnabled(True)
+        # Files that are dropped here are for the window.
+        field.setAcceptDrops(False)
         field.textChanged.connect(self._filter_changed)
         field.leave_requested.connect(self._enter_list)
         return field
@@ -212,7 +214,7 @@ class ModelListPane(QWidget):
 
     def _make_header(self) -> QWidget:
         header = QWidget(self)
-        header.setFixedHeight(look.HEADER_HEIGHT - look.BORDER)
+        header.setFixedHeight(look.HEADER_HEIGHT)
         title = plain_label(self.tr("Models"), parent=header)
         title.setFont(look.font("body", bold=True))
         self.folder_button = QPushButton(self.tr("+ Folder"), header)
@@ -223,6 +225,7 @@ class ModelListPane(QWidget):
         self.refresh_button = QToolButton(header)
         self.refresh_button.setObjectName("refreshButton")
         self.refresh_button.setText("⟳")
+        self.refresh_button.setFixedHeight(look.CONTROL_HEIGHT)
         self.refresh_button.setToolTip(self.tr("Look at the folders again"))
         self.refresh_button.setAccessibleName(self.tr("Refresh"))
         self.refresh_button.clicked.connect(self.refresh_requested)

@@ -40,6 +40,18 @@ def test_colours_stay_in_place_behind_characters_of_two_units():
     assert cursor.charFormat().foreground().color() != theme.LIGHT.code_keyword
 
 
+def test_a_byte_order_mark_moves_no_colour():
+    document = ReplyDocument()
+    set_reply(document, "```python\n\ufeffx = 1\nreturn x\n```", theme.DARK)
+    assert color_of(document, "return") == theme.DARK.code_keyword
+    found = document.find("return")
+    cursor = QTextCursor(document)
+    cursor.setPosition(found.selectionEnd())
+    assert cursor.charFormat().foreground().color() == theme.DARK.code_keyword
+    cursor.setPosition(found.selectionEnd() + 1)
+    assert cursor.charFormat().foreground().color() != theme.DARK.code_keyword
+
+
 @pytest.mark.parametrize("language", ["", "nosuchlanguage", "<b>", "python title=x"])
 def test_any_language_is_taken(language):
     codes = set_reply(ReplyDocument(), f"```{language}\nx = 1\n```", theme.DARK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtWidgets import QApplication
 
@@ -136,8 +136,6 @@ def test_long_lines_that_wrap_make_it_grow_too(composer):
 
 
 def test_rich_text_is_pasted_as_plain_text(composer):
-    from PySide6.QtCore import QMimeData
-
     data = QMimeData()
     data.setHtml("<b>bold</b>")
     data.setText("bold")
@@ -187,3 +185,26 @@ def test_the_model_is_named_in_the_empty_field(composer):
     assert composer.field.placeholderText() == "Message gpt-oss-20b"
     composer.set_model_name("")
     assert composer.field.placeholderText() == "Message"
+
+
+def test_files_are_left_to_the_window(composer):
+    files, link = QMimeData(), QMimeData()
+    files.setUrls([QUrl.fromLocalFile("/models/x.gguf")])
+    link.setUrls([QUrl("https://a.example/")])
+    link.setText("https://a.example/")
+    assert not composer.field.canInsertFromMimeData(files)
+    assert composer.field.canInsertFromMimeData(link)
+
+
+def test_escape_stops_a_reply_that_runs(qtbot, composer):
+    stops: list[bool] = []
+    composer.stop_requested.connect(lambda: stops.append(True))
+    qtbot.keyClick(composer.field, Qt.Key.Key_Escape)
+    assert stops == []
+    composer.set_enabled_actions(send=False, stop=True)
+    compose(composer, "x")
+    qtbot.keyClick(composer.field, Qt.Key.Key_Escape)
+    assert stops == []
+    compose(composer, "")
+    qtbot.keyClick(composer.field, Qt.Key.Key_Escape)
+    assert stops == [True]
