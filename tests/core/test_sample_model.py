@@ -174,3 +174,11 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(LauncherError, match="could not be written"):
         build_sample_model(tmp_path / "file" / "cache")
+
+
+def test_a_target_that_windows_will_not_replace_is_used_as_it_is(built, tmp_path):
+    # What another process has mapped cannot be replaced there; a lost part fails alike here.
+    gone = tmp_path / "part"
+    sample_model._replace_on_windows(gone, built)
+    with pytest.raises(OSError, match="part"):
+        sample_model._replace_on_windows(gone, tmp_path / "none.gguf")

@@ -8,18 +8,21 @@ from moelauncher.engine.load_log import is_telling, parse_load_log
 
 MIB = 1 << 20
 
-# The sample model on Mesa's software Vulkan device, experts of 30 layers on the CPU.
+# The sample model on Mesa's software Vulkan device: two layers and the output on it (27 more
+# layers like the first are left out here).
 VULKAN = """
+info|llama_prepare_model_devices: using device Vulkan0 (llvmpipe (LLVM 15.0.6, 256 bits)) (unknown id) - 2048 MiB free
 info|load_tensors: loading model tensors, this can take a while... (load_mode = mmap)
-debug|load_tensors: layer   0 assigned to device Vulkan0, is_swa = 0
-debug|load_tensors: layer   1 assigned to device Vulkan0, is_swa = 0
-debug|load_tensors: layer   2 assigned to device CPU, is_swa = 0
+debug|load_tensors: layer   0 assigned to device CPU, is_swa = 0
+debug|load_tensors: layer  28 assigned to device Vulkan0, is_swa = 0
+debug|load_tensors: layer  29 assigned to device Vulkan0, is_swa = 0
+debug|load_tensors: layer  30 assigned to device Vulkan0, is_swa = 0
 warning|llama_model_loader: tensor overrides to CPU are used with mmap enabled - consider using --load-mode none for better performance
 info|load_tensors: offloading output layer to GPU
-info|load_tensors: offloading 29 repeating layers to GPU
-info|load_tensors: offloaded 31/31 layers to GPU
+info|load_tensors: offloading 2 repeating layers to GPU
+info|load_tensors: offloaded 3/31 layers to GPU
 info|load_tensors:   CPU_Mapped model buffer size =   103.70 MiB
-info|load_tensors:      Vulkan0 model buffer size =    45.17 MiB
+info|load_tensors:      Vulkan0 model buffer size =    29.79 MiB
 info|llama_context: constructing llama_context
 info|llama_context: n_seq_max             = 1
 info|llama_context: n_ctx                 = 4096
@@ -27,15 +30,19 @@ info|llama_context: n_ctx_seq             = 4096
 info|llama_context: flash_attn            = auto
 info|llama_context: n_ctx_seq (4096) < n_ctx_train (8192) -- the full capacity of the model will not be utilized
 info|llama_context: Vulkan_Host  output buffer size =     0.19 MiB
-debug|llama_kv_cache: layer   0: dev = Vulkan0
-debug|llama_kv_cache: layer   1: dev = Vulkan0
-debug|llama_kv_cache: layer   2: dev = CPU
-info|llama_kv_cache:    Vulkan0 KV buffer size =    60.00 MiB
-info|llama_kv_cache:        CPU KV buffer size =    30.00 MiB
-info|llama_kv_cache: size =   90.00 MiB (  4096 cells,   3 layers,  1/1 seqs), K (f16):   45.00 MiB, V (f16):   45.00 MiB
+debug|llama_kv_cache: layer   0: dev = CPU
+debug|llama_kv_cache: layer  28: dev = Vulkan0
+debug|llama_kv_cache: layer  29: dev = Vulkan0
+info|llama_kv_cache:        CPU KV buffer size =    84.00 MiB
+info|llama_kv_cache:    Vulkan0 KV buffer size =     6.00 MiB
+info|llama_kv_cache: size =   90.00 MiB (  4096 cells,  30 layers,  1/1 seqs), K (f16):   45.00 MiB, V (f16):   45.00 MiB
+info|llama_kv_cache: attn_rot_k = 0, n_embd_head_k_all = 64
+info|sched_reserve: reserving ...
 info|resolve_fused_ops: Flash Attention enabled
-info|sched_reserve:    Vulkan0 compute buffer size =    98.25 MiB
-info|sched_reserve: Vulkan_Host compute buffer size =     9.13 MiB
+info|resolve_fused_ops: resolving fused DeepSeek V4 HC support:
+info|resolve_fused_ops: fused DeepSeek V4 HC pre enabled
+info|sched_reserve:    Vulkan0 compute buffer size =     1.52 MiB
+info|sched_reserve: Vulkan_Host compute buffer size =     0.41 MiB
 """
 
 # gpt-oss-20b on an RTX 3070 (build 6699): two caches, one of sliding windows.
@@ -88,20 +95,20 @@ def test_a_placed_load_on_vulkan():
     log = parse_load_log(lines(VULKAN))
     assert log.buffers == (
         BufferReport("CPU_Mapped", "weights", mib(103.70)),
-        BufferReport("Vulkan0", "weights", mib(45.17)),
+        BufferReport("Vulkan0", "weights", mib(29.79)),
         BufferReport("Vulkan_Host", "output", mib(0.19)),
-        BufferReport("Vulkan0", "kv", mib(60)),
-        BufferReport("CPU", "kv", mib(30)),
-        BufferReport("Vulkan0", "compute", mib(98.25)),
-        BufferReport("Vulkan_Host", "compute", mib(9.13)),
+        BufferReport("CPU", "kv", mib(84)),
+        BufferReport("Vulkan0", "kv", mib(6)),
+        BufferReport("Vulkan0", "compute", mib(1.52)),
+        BufferReport("Vulkan_Host", "compute", mib(0.41)),
     )
-    assert log.offloaded == (31, 31)
+    assert log.offloaded == (3, 31)
     assert log.n_ctx == 4096
     assert log.flash_attention is True
-    assert log.layer_devices == {0: "Vulkan0", 1: "Vulkan0", 2: "CPU"}
+    assert log.layer_devices == {0: "CPU", 28: "Vulkan0", 29: "Vulkan0", 30: "Vulkan0"}
     (cache,) = log.caches
-    assert (cache.kind, cache.n_bytes, cache.n_cells, cache.n_layers) == ("kv", mib(90), 4096, 3)
-    assert cache.layer_devices == {0: "Vulkan0", 1: "Vulkan0", 2: "CPU"}
+    assert (cache.kind, cache.n_bytes, cache.n_cells, cache.n_layers) == ("kv", mib(90), 4096, 30)
+    assert cache.layer_devices == {0: "CPU", 28: "Vulkan0", 29: "Vulkan0"}
     assert log.warnings == ()
 
 
