@@ -18,9 +18,9 @@ from moelauncher.core.translate import tr
 from moelauncher.engine.load_model import LoadedModel, ModelContext
 from moelauncher.engine.stop_flag import StopFlag
 
-#: Saved states may take this much RAM together; two are kept whatever they take.
-_CHECKPOINT_BYTES = 256 * 2**20
-_FEWEST_CHECKPOINTS = 2
+#: Saved states may take this much RAM together. A long window in many layers takes more
+#: than that at once (Llama 4: 1.2 GiB); then prompts that part are evaluated anew.
+_CHECKPOINT_BYTES = 512 * 2**20
 
 _SEQUENCE = 0
 _NO_ROOM, _ABORTED = 1, 2  # results of llama_decode
@@ -127,14 +127,13 @@ class EvaluatedContext:
         lib, handle = self._lib, self._context.handle
         flags = lib.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
         size = lib.llama_state_seq_get_size_ext(handle, _SEQUENCE, flags)
+        if size > _CHECKPOINT_BYTES:
+            return
         state = (ctypes.c_uint8 * size)()
         if lib.llama_state_seq_get_data_ext(handle, state, size, _SEQUENCE, flags) != size:
             return
         self._checkpoints.append(_Checkpoint(len(self.tokens), state))
-        while (
-            len(self._checkpoints) > _FEWEST_CHECKPOINTS
-            and sum(len(checkpoint.state) for checkpoint in self._checkpoints) > _CHECKPOINT_BYTES
-        ):
+        while sum(len(checkpoint.state) for checkpoint in self._checkpoints) > _CHECKPOINT_BYTES:
             del self._checkpoints[0]
 
     def _cut(self, keep: int) -> None:

@@ -356,7 +356,7 @@ def _same_but_threads(before: ContextSettings, after: ContextSettings) -> bool:
 
 def _unexpected(error: Exception, lines: list[tuple[str, str]]) -> LauncherError:
     return LauncherError(
-        tr("The engine failed in a way that was not foreseen: {reason}").format(
+        tr("The engine failed in a way that was not foreseen ({reason}).").format(
             reason=str(error) or type(error).__name__
         ),
         tr("Load the model again."),

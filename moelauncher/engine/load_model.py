@@ -42,10 +42,13 @@ _OUT_OF_MEMORY = (
 class LoadedModel:
     """Weights in memory. Free it with :meth:`free`, after its contexts."""
 
-    def __init__(self, native: Native, handle: Any, file_state: tuple[int, int]) -> None:
+    def __init__(
+        self, native: Native, handle: Any, path: Path, file_state: tuple[int, int]
+    ) -> None:
         lib = native.lib
         self.native = native
         self.handle = handle
+        self.path = path
         self.file_state = file_state
         self.vocabulary = Vocabulary(native, handle)
         template = lib.llama_model_chat_template(handle, None)
@@ -124,7 +127,7 @@ def file_state(path: Path) -> tuple[int, int]:
         ) from error
     except OSError as error:
         raise LauncherError(
-            tr("{name} cannot be read: {reason}").format(name=name, reason=error.strerror),
+            tr("{name} cannot be read ({reason}).").format(name=name, reason=error.strerror),
             tr("Check the permissions of the file and its folder."),
             str(error),
         ) from error
@@ -165,7 +168,10 @@ def load_weights(
         if cancelled():
             raise Cancelled
         raise _load_error(request, log_lines)
-    return LoadedModel(native, handle, state)
+    if lib.llama_model_has_encoder(handle) or lib.llama_model_is_diffusion(handle):
+        lib.llama_model_free(handle)
+        raise _writes_no_text(request.path)
+    return LoadedModel(native, handle, request.path, state)
 
 
 def context_params(
@@ -242,8 +248,12 @@ def make_context(
             tr("Choose a smaller context or the KV type f16."),
             last_lines(log_lines),
         )
+    context = ModelContext(native, handle, settings)
+    if not context.memory:  # an embedding model remembers no tokens
+        context.free()
+        raise _writes_no_text(model.path)
     stop.install(native.lib, handle)
-    return ModelContext(native, handle, settings)
+    return context
 
 
 def last_lines(log_lines: Sequence[tuple[str, str]], count: int = 30) -> str:
@@ -256,6 +266,13 @@ def _speaks_of_memory(log_lines: Sequence[tuple[str, str]]) -> bool:
     return any(words in text for words in _OUT_OF_MEMORY)
 
 
+def _writes_no_text(path: Path) -> LauncherError:
+    return LauncherError(
+        tr("{name} is not a model that writes text token by token.").format(name=path.name),
+        tr("Choose a chat model."),
+    )
+
+
 def _load_error(request: LoadRequest, log_lines: Sequence[tuple[str, str]]) -> LauncherError:
     name, details = request.path.name, last_lines(log_lines)
     if _speaks_of_memory(log_lines):
@@ -265,9 +282,11 @@ def _load_error(request: LoadRequest, log_lines: Sequence[tuple[str, str]]) -> L
             details,
         )
     errors = [text for level, text in log_lines if level == "error"]
+    # "llama_model_load: error loading model: WHAT": the function is of no interest.
     reason = errors[0].partition(": ")[2] if errors else tr("llama.cpp did not say why")
+    reason = reason.removeprefix("error loading model: ")
     return LauncherError(
-        tr("{name} could not be loaded: {reason}").format(name=name, reason=reason),
+        tr("{name} could not be loaded ({reason}).").format(name=name, reason=reason),
         tr("The file may be damaged, or too new for this build of llama.cpp."),
         details,
     )

@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from gguf import GGUFWriter
 
 from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.engine_protocol import (
@@ -35,7 +37,7 @@ from tests.helpers.engines import (
     smollm2_path,
     wait_for,
 )
-from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.gguf_files import byte_symbols, write_tiny_model
 
 MODEL_READ = "loaded meta data"
 CONTEXT_MADE = "constructing llama_context"
@@ -190,6 +192,55 @@ def test_context_that_the_model_cannot_have(
     assert error.message and error.hint
     assert engine.count_tokens("nothing is loaded") is None
     assert run(engine, load_request(tiny)).report.path == tiny
+
+
+def test_model_that_writes_no_text(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_embedding_model(tmp_path / "bert.gguf")
+    error = failure(run(engine, load_request(path, ContextSettings(n_ctx=64))))
+    assert "bert.gguf is not a model that writes text" in error.message
+
+
+def write_embedding_model(path: Path) -> Path:
+    """A tiny BERT: it has no memory of tokens, and nothing to draw the next one from."""
+    width, n_vocab = 64, 256
+    writer = GGUFWriter(str(path), "bert")
+    for key in ("context_length", "embedding_length", "feed_forward_length"):
+        writer.add_uint32(f"bert.{key}", width)
+    writer.add_block_count(1)
+    writer.add_head_count(2)
+    writer.add_layer_norm_eps(1e-5)
+    writer.add_causal_attention(False)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_type_count(2)
+    writer.add_token_list(byte_symbols())
+    writer.add_token_merges(["t h"])
+    writer.add_tensor("token_embd.weight", np.ones((n_vocab, width), np.float32))
+    writer.add_tensor("token_types.weight", np.ones((2, width), np.float32))
+    writer.add_tensor("position_embd.weight", np.ones((width, width), np.float32))
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down"):
+        writer.add_tensor(f"blk.0.{name}.weight", np.ones((width, width), np.float32))
+        writer.add_tensor(f"blk.0.{name}.bias", np.ones(width, np.float32))
+    for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(width, np.float32))
+        writer.add_tensor(f"{name}.bias", np.ones(width, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_context_change_is_accepted_anew_and_threads_are_not(tiny: Path) -> None:
+    asked: list[ContextSettings] = []
+    engine = LlamaEngine(accept=lambda request, cancelled: asked.append(request.context))
+    larger = dataclasses.replace(SETTINGS, n_ctx=1536)
+    try:
+        for settings in (SETTINGS, larger, dataclasses.replace(larger, n_threads=2)):
+            assert run(engine, load_request(tiny, settings)).report.context == settings
+    finally:
+        engine.close()
+    assert asked == [SETTINGS, larger]
 
 
 def test_cancelled_load_leaves_nothing_loaded(engine: LlamaEngine, tiny: Path) -> None:
