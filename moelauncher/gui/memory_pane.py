@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.forecast import MemoryForecast
 from moelauncher.core.machine import MachineSnapshot
-from moelauncher.core.units import format_bytes, format_gib
+from moelauncher.core.units import MIB, format_bytes, format_gib
 from moelauncher.gui.elided_label import ElidedLabel
 from moelauncher.gui.memory_bars import KINDS, Bar, bars_of, loaded_forecast
 from moelauncher.gui.memory_gauge import MemoryGauge
@@ -147,7 +147,7 @@ class MemoryPane(Pane):
     def _source_sentence(self, forecast: MemoryForecast) -> str:
         if forecast.note:
             return forecast.note
-        if self._loaded is not None and self._forecast in (None, self._loaded):
+        if self._loaded is not None and _is_loaded(self.gauge.bars):
             return self.tr("Loaded: sizes as llama.cpp allocated them.")
         if forecast.compute_source == "dry-run":
             return self.tr("KV and compute sizes come from llama.cpp's own dry run.")
@@ -156,6 +156,15 @@ class MemoryPane(Pane):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._say()
+
+
+def _is_loaded(bars: tuple[Bar, ...]) -> bool:
+    """Whether the plan in view is what is in memory, to the last few MiB."""
+    return all(
+        abs(segment.now_bytes - segment.then_bytes) < 4 * MIB
+        for bar in bars
+        for segment in bar.segments
+    )
 
 
 def _sums(bars: tuple[Bar, ...], kind: str) -> tuple[int, int]:

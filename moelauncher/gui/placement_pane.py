@@ -78,7 +78,7 @@ class _NumberLine(QWidget):
             field.blockSignals(False)
             field.setEnabled(enabled)
         self.slider.update()
-        self.total.setText(self.tr("of {last}").format(last=last) if last else "")
+        self.total.setText(self.tr("of {last}").format(last=last or "–"))
 
     def _slid(self, value: int) -> None:
         self.spin.blockSignals(True)

@@ -24,28 +24,38 @@ PEN_WIDTH = 2
 GRID_LINES = 3
 
 
-class _InsideAxis(pg.AxisItem):
-    """A bottom axis whose first and last labels stay within the plot's width."""
+class _QuietAxis(pg.AxisItem):
+    """Labels only, no ticks; those of a bottom axis stay within the plot's width."""
+
+    def boundingRect(self) -> QRectF:
+        # A label that leaves this is dropped before it can be moved inside.
+        return super().boundingRect().adjusted(-60, 0, 60, 0)
 
     def generateDrawSpecs(self, p: QPainter) -> tuple[object, ...] | None:
         specs = super().generateDrawSpecs(p)
         if specs is None:
             return None
-        axis, ticks, texts = specs
+        axis, _, texts = specs
+        if self.orientation != "bottom":
+            return axis, [], texts
         inside = []
         for area, flags, text in texts:
             moved = QRectF(area)
             moved.moveLeft(max(moved.left(), 0.0))
             moved.moveRight(min(moved.right(), self.size().width() - 2))
             inside.append((moved, flags, text))
-        return axis, ticks, inside
+        return axis, [], inside
 
 
 class SpeedPlot(pg.PlotWidget):
     """Decode speed over the last three minutes, with placement changes and prompt phases."""
 
     def __init__(self, history: SpeedHistory, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None, axisItems={"bottom": _InsideAxis("bottom")})
+        super().__init__(
+            parent,
+            background=None,
+            axisItems={side: _QuietAxis(side) for side in ("left", "bottom")},
+        )
         self.setObjectName("speedPlot")
         self.setAccessibleName(self.tr("Live speed in tokens a second"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -170,7 +180,6 @@ class SpeedPlot(pg.PlotWidget):
             axis = self.getPlotItem().getAxis(name)
             axis.setPen(pg.mkPen(None))
             axis.setTextPen(pg.mkPen(colors.muted))
-            axis.setTickPen(pg.mkPen(None))
             axis.setTickFont(small)
             axis.setStyle(
                 tickLength=0,

@@ -473,7 +473,7 @@ QPushButton[kind="segment"]:focus { border: 1px solid $accent; }
 
 QLineEdit, QComboBox, QAbstractSpinBox {
     background: $surface; color: $text; border: 1px solid $border; border-radius: $radiuspx;
-    min-height: $innerpx; padding: 0 8px;
+    min-height: $innerpx; padding: 0 8px; placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent;
 }
 QLineEdit:hover, QComboBox:hover, QAbstractSpinBox:hover { border-color: $thumb; }
@@ -496,6 +496,7 @@ QComboBox QAbstractItemView::item { min-height: 26px; padding: 0 8px; }
 
 QPlainTextEdit, QTextEdit, QTextBrowser {
     background: $surface; color: $text; border: 1px solid $border; border-radius: $radiuspx;
+    placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent;
 }
 QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid $accent; }

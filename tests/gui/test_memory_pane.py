@@ -201,3 +201,11 @@ def test_it_repaints_in_another_scheme(qtbot, pane: MemoryPane) -> None:
     image = pane.gauge.grab().toImage()
     assert image.width() == pane.gauge.width()
     assert theme().colors is before
+
+
+def test_what_is_loaded_is_told_also_when_the_machine_was_measured_again(pane: MemoryPane) -> None:
+    pane.set_loaded(forecast())
+    pane.set_forecast(forecast(device(free_bytes=10 * GIB + 7 * MIB, compute_bytes=GIB + MIB)))
+    assert "Loaded" in pane.sentence.text()
+    pane.set_forecast(forecast(device(expert_bytes=5 * GIB)))
+    assert "Loaded" not in pane.sentence.text()
