@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QTextDocument
+from PySide6.QtGui import QGuiApplication, QImage, QTextDocument
 
 from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
@@ -445,6 +445,19 @@ def test_a_reader_hears_the_finished_reply(view):
     assert view.accessibleName() == "Chat"
     reply(view, "the whole answer")
     assert view.accessibleDescription() == "the whole answer"
+
+
+def test_what_streaming_repaints_is_all_that_changed(view, qapp):
+    view.add_user_message("q")
+    view.begin_reply("m")
+    pieces = ["word ", "averyveryverylongword", "\n", "\n\n- x", " 日本語", " 🙂", " zz" * 60]
+    for piece in pieces * 6:
+        view.append(piece, "")
+        qapp.processEvents()
+        on_screen = qapp.primaryScreen().grabWindow(view.winId()).toImage()
+        painted_whole = view.grab().toImage()
+        rgb = QImage.Format.Format_RGB32
+        assert on_screen.convertToFormat(rgb) == painted_whole.convertToFormat(rgb), piece
 
 
 def test_every_state_paints(view, clock):
