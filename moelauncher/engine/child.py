@@ -34,9 +34,14 @@ START_TIMEOUT_S = 60.0
 _POLL_S = 0.02  # how soon a cancel is noticed
 _STDERR_LINES = 200
 
-#: llama.cpp's last words: "<file>:<line>: GGML_ASSERT(...) failed", or an error line.
-_ABORT = re.compile(r"([\w-]+\.\w+:\d+): (.+)$")
-_ERROR_LINE = re.compile(r"error[: ]|failed|invalid|unknown|missing|what\(\):", re.IGNORECASE)
+# Last words on standard error, most telling first: "FILE:LINE: GGML_ASSERT(...) failed", an
+# error line of the log, a C++ exception, a Python one.
+_ABORT = re.compile(r"([\w-]+\.\w+:\d+): (?P<reason>.+)$")
+_LAST_WORDS = (
+    re.compile(r"^error: (?P<reason>.+)$"),
+    re.compile(r"what\(\):\s*(?P<reason>.+)$"),
+    re.compile(r"^(?P<reason>\w+Error\b.*)$"),
+)
 
 
 def child_command() -> list[str]:
@@ -305,18 +310,27 @@ def _last_words(lines: Sequence[str], status: int) -> tuple[str, str]:
     """Why a process died (its assertion, else its last error line, else how it ended), and
     all its last lines.
     """
-    details = "\n".join(lines)
+    return refusal_reason(_reason(lines) or _ending(status)), "\n".join(lines)
+
+
+def _reason(lines: Sequence[str]) -> str:
     for line in reversed(lines):
         if match := _ABORT.search(line):
-            return f"{match[2]} ({match[1]})", details
-    for line in reversed(lines):
-        if _ERROR_LINE.search(line):
-            return line, details
-    return _ending(status), details
+            return f"{match['reason']} ({match[1]})"
+    for pattern in _LAST_WORDS:
+        for line in reversed(lines):
+            if match := pattern.search(line):
+                return match["reason"]
+    return ""
+
+
+def refusal_reason(text: str) -> str:
+    """A reason in llama.cpp's words, ended like a sentence: a hint follows it."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _ending(status: int) -> str:
     if status < 0:
         with contextlib.suppress(ValueError):
-            return tr("it crashed ({signal}).").format(signal=signal.Signals(-status).name)
-    return tr("it crashed (exit status {status}).").format(status=f"{status & 0xFFFFFFFF:#x}")
+            return tr("it crashed ({signal})").format(signal=signal.Signals(-status).name)
+    return tr("it crashed (exit status {status})").format(status=f"{status & 0xFFFFFFFF:#x}")

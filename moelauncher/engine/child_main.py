@@ -14,7 +14,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
@@ -22,21 +22,20 @@ from moelauncher.core.translate import tr
 Operation = Callable[[Mapping[str, Any]], Any]
 
 
-def main() -> int:
-    """Serve until standard input closes. Returns the exit status."""
+def main() -> NoReturn:
+    """Serve until standard input closes, which ends the process."""
     _die_quietly()
     requests, answers = _take_pipes()
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
     # Before the first request: drivers may take long to start, requests must not.
     from moelauncher.engine.child_work import OPERATIONS, warm_up
 
     warm_up()
     _answer(answers, {"ready": os.getpid()})
-    while (line := lines.get()) is not None:
-        request = json.loads(line)
+    while True:
+        request = json.loads(lines.get())
         _answer(answers, {"id": request["id"]} | _run(OPERATIONS, request))
-    return 0
 
 
 def _run(operations: Mapping[str, Operation], request: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +53,7 @@ def _answer(stream: IO[bytes], message: Mapping[str, Any]) -> None:
     stream.flush()
 
 
-def _read(stream: IO[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+def _read(stream: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
     for line in stream:
         lines.put(line)
     # The main thread may be deep inside llama.cpp, where nothing else ends it.
@@ -87,4 +86,4 @@ def _die_quietly() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -18,6 +18,7 @@ from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
+from moelauncher.engine.child import refusal_reason
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.load_log import is_telling
 from moelauncher.engine.load_model import check_context, context_params, file_state
@@ -50,7 +51,7 @@ def _dry_run(parameters: Mapping[str, Any]) -> _Lines:
         if is_telling(level, text):
             lines.append((level, text))
             if level in ("warning", "error"):
-                os.write(2, text.encode("utf-8") + b"\n")  # the parent's, if we die
+                os.write(2, f"{level}: {text}\n".encode())  # the parent reads it if we die
 
     with log_to(take):
         model = _load_without_weights(native, path, placement)
@@ -86,7 +87,7 @@ def _make_and_free_context(
 
 def _refused(lines: Sequence[tuple[str, str]]) -> LauncherError:
     return LauncherError(
-        tr("llama.cpp refused this file: {reason}").format(reason=_reason(lines)),
+        tr("llama.cpp refused this file: {reason}").format(reason=refusal_reason(_reason(lines))),
         tr("The file may be damaged, or need a newer llama.cpp."),
         "\n".join(text for level, text in lines if level in ("warning", "error")),
     )

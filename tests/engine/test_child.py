@@ -33,7 +33,12 @@ def chatter(parameters):
 def refuse(parameters):
     raise LauncherError("What happened.", "What to do.", "What an expert needs.")
 
+def last_words(text):
+    os.write(2, text.encode())
+    os._exit(3)
+
 child_work.OPERATIONS = {
+    "last words": last_words,
     "echo": lambda parameters: parameters,
     "pid": lambda parameters: os.getpid(),
     "abort": lambda parameters: os.abort(),
@@ -89,11 +94,27 @@ def test_an_unforeseen_error_is_a_sentence_and_the_child_lives_on(child):
     assert child.request("pid") == pid
 
 
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("warning: missing pre-tokenizer\nerror: tensor 'x' not found\n", "tensor 'x' not found."),
+        ("terminate called after an instance of 'E'\n  what():  no device\n", "no device."),
+        ("warning: something is missing\n", "it crashed (exit status 0x3)."),
+        ("error: first\n/src/a-b.cu:12: fatal error\n", "fatal error (a-b.cu:12)."),
+    ],
+)
+def test_last_words_are_the_reason(child, written, reason):
+    with pytest.raises(LauncherError) as error:
+        child.request("last words", written)
+    assert error.value.message == f"llama.cpp refused this file: {reason}"
+    assert error.value.details == written.strip("\n")
+
+
 def test_a_failed_assertion_is_the_reason(child):
     with pytest.raises(LauncherError) as error:
         child.request("assertion")
     assert error.value.message == (
-        "llama.cpp refused this file: GGML_ASSERT(n_head > 0) failed (x.cpp:7)"
+        "llama.cpp refused this file: GGML_ASSERT(n_head > 0) failed (x.cpp:7)."
     )
     assert child.request("echo", {"next": 1}) == {"next": 1}
 
@@ -223,7 +244,7 @@ def test_a_program_that_is_not_there_is_a_sentence(tmp_path):
 
 def test_a_crash_at_the_start_is_a_sentence_with_its_reason():
     child = Child(command=[sys.executable, "-c", "raise SystemExit('error: no driver')"])
-    with pytest.raises(ChildUnavailableError, match="crashed while it started: error: no driver"):
+    with pytest.raises(ChildUnavailableError, match=r"crashed while it started: no driver\."):
         child.request("echo")
     child.close()
 
