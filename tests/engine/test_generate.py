@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from moelauncher.core.engine_protocol import (
     ChatMessage,
     GenerateFailed,
@@ -64,6 +66,15 @@ def test_same_seed_same_text_other_seed_other_text(smollm2: LlamaEngine) -> None
     first = told(7)
     assert told(7) == first
     assert told(8) != first
+
+
+@pytest.mark.parametrize("narrow", [{"top_k": 1}, {"top_p": 0.0}, {"min_p": 1.0}])
+def test_each_filter_alone_can_leave_only_the_likeliest(
+    smollm2: LlamaEngine, narrow: dict[str, float]
+) -> None:
+    greedy = run(smollm2, ask("Tell me a story.")).text
+    wide = Sampling(temperature=1.5, top_k=0, top_p=1.0, min_p=0.0)
+    assert run(smollm2, ask("Tell me a story.", sampling=replace(wide, **narrow))).text == greedy
 
 
 def test_repeat_penalty_changes_a_repeating_text(smollm2: LlamaEngine) -> None:
