@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from moelauncher.core.errors import Cancelled
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.meters.amd_sysfs import AmdSysfsMeter
 from moelauncher.meters.backend_report import BackendReportMeter
@@ -132,6 +133,8 @@ class _SourceReader:
     def _read(self) -> list[GpuReading] | None:
         try:
             readings = self._source.read()
+        except Cancelled:  # the program ends, and took away what the source asks
+            return None
         except Exception as error:
             if str(error) != self._error:  # once a kind, not once a second
                 self._error = str(error)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from moelauncher.core.errors import Cancelled
 from moelauncher.core.machine import GpuReading, MachineSnapshot
 from moelauncher.meters.meter_thread import MeterThread, default_sources, read_machine
 
@@ -176,3 +177,20 @@ def test_the_note_speaks_once_the_build_has_spoken() -> None:
     snapshot = read_machine(default_sources(lambda: []))
     assert snapshot.gpu_note != ""
     assert read_machine([ScriptedSource("NVML", [card("x")])]).gpu_note == ""
+
+
+def test_a_source_that_ends_with_the_program_is_no_warning(
+    running: Callable[..., Running], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = running(ScriptedSource("a", Cancelled()), ScriptedSource("b", [card("one")]))
+    assert names(run.next()) == ["one"]
+    assert caplog.text == ""
+
+
+def test_the_same_failure_is_told_once(
+    running: Callable[..., Running], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = running(ScriptedSource("a", RuntimeError("gone")))
+    for _ in range(4):
+        run.next()
+    assert caplog.text.count("a: gone") == 1
