@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.forecast import RAM, DeviceForecast, MemoryForecast
+from moelauncher.core.launch_plan import IMAGINED_GPU
 from moelauncher.core.machine import GpuReading, MachineSnapshot
 
 #: In the order in which they are drawn, after "others".
@@ -40,6 +41,7 @@ class Bar:
     over_bytes: int
     measured_used_bytes: int | None
     meter: str  # who measured; empty when nobody
+    imagined: bool = False  # a GPU that would do, drawn where there is none
 
     @property
     def then_bytes(self) -> int:
@@ -72,7 +74,9 @@ def bars_of(
     bars = []
     for index, device in enumerate(plan.devices):
         present = _device_named(loaded, device.name)
-        if device.kind == "cpu":
+        if device.kind == "gpu" and device.name == IMAGINED_GPU.name:
+            bars.append(replace(_gpu_bar(None, device, None), imagined=True))
+        elif device.kind == "cpu":
             bars.append(_ram_bar(snapshot, device, present, weights_mapped))
         else:
             bars.append(_gpu_bar(_reading_of(gpus, device.name, index), device, present))

@@ -179,6 +179,8 @@ class MemoryGauge(QWidget):
     def _bar_title(self, bar: Bar) -> str:
         if not bar.is_gpu:
             return self.tr("RAM")
+        if bar.imagined:
+            return self.tr("On a GPU, if there were one")
         return self.tr("GPU · {name}").format(name=bar.label or bar.name)
 
     def _bar_figures(self, bar: Bar) -> str:

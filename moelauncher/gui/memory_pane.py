@@ -163,6 +163,7 @@ def _is_loaded(bars: tuple[Bar, ...]) -> bool:
     return all(
         abs(segment.now_bytes - segment.then_bytes) < 4 * MIB
         for bar in bars
+        if not bar.imagined
         for segment in bar.segments
     )
 

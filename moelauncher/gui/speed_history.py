@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from moelauncher.core.token_rate import NAN, RateCurve, RateMark
 
-WINDOW_S = 180.0
+#: The curve starts with the shortest of these and takes a longer one as it grows.
+WINDOWS_S = (30.0, 60.0, 180.0)
+LONGEST_S = WINDOWS_S[-1]
 #: Closer samples would share a pixel, and cost a wide pen dearly at every repaint.
 SPACING_S = 0.5
 #: Enough for the window, gaps included.
@@ -29,12 +31,19 @@ class SpeedHistory:
         #: The newest sample, while it is too close to the last one that was kept.
         self._tip: tuple[float, float] | None = None
         self.now_s = 0.0
+        self._began_s: float | None = None
         self._shades: list[tuple[float, float]] = []
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever added."""
-        return self.now_s == 0.0
+        return self._began_s is None
+
+    @property
+    def window_s(self) -> float:
+        """How far back to show: far enough for all there is, up to the longest window."""
+        span_s = 0.0 if self._began_s is None else self.now_s - self._began_s
+        return next((window for window in WINDOWS_S if span_s <= window), LONGEST_S)
 
     def add_rate(self, time_s: float, tok_s: float | None) -> None:
         """A sample; None is a gap."""
@@ -79,6 +88,7 @@ class SpeedHistory:
             self._shades[-1] = (start_s, end_s)
         else:
             self._shades = [*self._shades[-(MAXIMUM_SHADES - 1) :], (start_s, end_s)]
+        self._advance(start_s)
         self._advance(end_s)
 
     def shades(self, since_s: float) -> list[tuple[float, float]]:
@@ -94,4 +104,6 @@ class SpeedHistory:
         return float(rates[index])
 
     def _advance(self, time_s: float) -> None:
+        if self._began_s is None:
+            self._began_s = time_s
         self.now_s = max(self.now_s, time_s)

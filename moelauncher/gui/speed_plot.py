@@ -16,7 +16,7 @@ from PySide6.QtGui import QFont, QHelpEvent, QPainter, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import QFrame, QToolTip, QWidget
 
 from moelauncher.core.units import format_rate
-from moelauncher.gui.speed_history import WINDOW_S, SpeedHistory
+from moelauncher.gui.speed_history import SpeedHistory
 from moelauncher.gui.theme import faded, font, theme
 
 REPAINT_MS = 33
@@ -62,6 +62,7 @@ class SpeedPlot(pg.PlotWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._history = history
         self._top = 0.0
+        self._window_s = 0.0
         self._marks: list[tuple[pg.InfiniteLine, pg.TextItem]] = []
         self._shades: list[pg.LinearRegionItem] = []
         self._dirty = False
@@ -75,20 +76,6 @@ class SpeedPlot(pg.PlotWidget):
         item.setMouseEnabled(False, False)
         item.getViewBox().setBorder(None)
         item.layout.setContentsMargins(0, 8, 0, 0)
-        # Time runs from -WINDOW_S to 0, "now": the axes stand still while the curve moves.
-        item.setXRange(-WINDOW_S, 0.0, padding=0.0)
-        half_s = round(WINDOW_S / 2)
-        # A tick on the very edge may fall outside by rounding, and would go without a label.
-        edge_s = 1e-3
-        item.getAxis("bottom").setTicks(
-            [
-                [
-                    (edge_s - WINDOW_S, self.tr("−{n} min").format(n=round(WINDOW_S / 60))),
-                    (-WINDOW_S / 2, f"−{half_s // 60}:{half_s % 60:02}"),
-                    (-edge_s, self.tr("now")),
-                ]
-            ]
-        )
         self._grid = [pg.InfiniteLine(angle=0) for _ in range(GRID_LINES + 1)]
         for line in self._grid:
             line.setZValue(-20)
@@ -110,7 +97,8 @@ class SpeedPlot(pg.PlotWidget):
         """Show the history as it is now."""
         self._dirty = False
         now_s = self._history.now_s
-        times, rates = self._history.arrays(now_s - WINDOW_S)
+        self._show_window(self._history.window_s)
+        times, rates = self._history.arrays(now_s - self._window_s)
         self._curve.setData(times - now_s, rates)
         self._scale(rates)
         self._show_marks(now_s)
@@ -119,6 +107,36 @@ class SpeedPlot(pg.PlotWidget):
     def top_of_scale(self) -> float:
         """The highest tok/s that the axis shows."""
         return self._top
+
+    @property
+    def window_s(self) -> float:
+        """How many seconds the time axis shows."""
+        return self._window_s
+
+    def _show_window(self, window_s: float) -> None:
+        if window_s == self._window_s:
+            return
+        self._window_s = window_s
+        # Time runs from -window_s to 0, "now": the axes stand still while the curve moves.
+        item = self.getPlotItem()
+        item.setXRange(-window_s, 0.0, padding=0.0)
+        # A tick on the very edge may fall outside by rounding, and would go without a label.
+        edge_s = window_s * 1e-5
+        middle_s = window_s / 2
+        labels = [
+            (edge_s - window_s, self._ago(window_s)),
+            (-middle_s, self._ago(middle_s)),
+            (-edge_s, self.tr("now")),
+        ]
+        item.getAxis("bottom").setTicks([labels])
+
+    def _ago(self, seconds: float) -> str:
+        whole = round(seconds)
+        if whole < 60:
+            return self.tr("−{n} s").format(n=whole)
+        if whole % 60 == 0:
+            return self.tr("−{n} min").format(n=whole // 60)
+        return f"−{whole // 60}:{whole % 60:02}"
 
     def _scale(self, rates: NDArray[np.float64]) -> None:
         finite = rates[np.isfinite(rates)]
@@ -135,7 +153,7 @@ class SpeedPlot(pg.PlotWidget):
                 line.setValue(value)
 
     def _show_marks(self, now_s: float) -> None:
-        marks = self._history.marks(now_s - WINDOW_S)
+        marks = self._history.marks(now_s - self._window_s)
         while len(self._marks) < len(marks):
             line = pg.InfiniteLine(angle=90)
             text = pg.TextItem(anchor=(0, 0))
@@ -153,12 +171,12 @@ class SpeedPlot(pg.PlotWidget):
                 line.setValue(mark.time_s - now_s)
                 text.setText(mark.text)
                 # A label that would leave the plot at its right edge turns to the left.
-                near_end = mark.time_s > now_s - WINDOW_S * 0.15
+                near_end = mark.time_s > now_s - self._window_s * 0.15
                 text.setAnchor((1, 0) if near_end else (0, 0))
                 text.setPos(mark.time_s - now_s, self._top)
 
     def _show_shades(self, now_s: float) -> None:
-        shades = self._history.shades(now_s - WINDOW_S)
+        shades = self._history.shades(now_s - self._window_s)
         while len(self._shades) < len(shades):
             region = pg.LinearRegionItem(movable=False)
             region.setZValue(-10)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.engine_protocol import BufferReport, ContextSettings, LoadReport
+from moelauncher.core.launch_plan import IMAGINED_GPU
 from moelauncher.core.machine import GpuReading
 from moelauncher.core.placement import Placement
 from moelauncher.gui.memory_bars import Bar, bars_of, loaded_forecast, short_device
@@ -139,3 +140,13 @@ def test_a_report_replaces_the_plan_s_gpu_numbers() -> None:
 def test_short_names() -> None:
     assert short_device("NVIDIA GeForce RTX 4070") == "RTX 4070"
     assert short_device("llvmpipe (LLVM 15.0.6, 256 bits)") == "llvmpipe (LLVM 15.0.6, 256 bits)"
+
+
+def test_nothing_is_loaded_on_an_imagined_gpu() -> None:
+    plan = forecast(device(IMAGINED_GPU.name, free_bytes=None, total_bytes=None))
+    gpu, ram = bars_of(snapshot(note="none"), plan, plan)
+    assert gpu.imagined
+    assert sum(s.now_bytes for s in gpu.segments) == 0
+    assert gpu.then_bytes == device().used_bytes
+    assert not ram.imagined
+    assert segment(ram, "experts").now_bytes == 10 * GIB

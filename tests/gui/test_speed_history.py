@@ -70,3 +70,12 @@ def test_the_rate_at_a_time() -> None:
     assert history.rate_at(10.5) == 30.0
     assert history.rate_at(11.5) is None
     assert history.rate_at(99.0) == 40.0
+
+
+def test_the_window_grows_with_what_there_is() -> None:
+    history = SpeedHistory()
+    assert history.window_s == 30.0
+    history.shade(95.0, 100.0)
+    for end, window in ((125.0, 30.0), (126.0, 60.0), (156.0, 180.0), (9999.0, 180.0)):
+        history.add_rate(end, 1.0)
+        assert history.window_s == window

@@ -83,6 +83,16 @@ def test_the_scale_grows_at_once_and_shrinks_rarely(pane: SpeedPane) -> None:
     assert pane.plot.top_of_scale() == 24.0
 
 
+def test_the_time_axis_widens(pane: SpeedPane) -> None:
+    pane.build_plot()
+    view = pane.plot.getPlotItem().getViewBox()
+    for time_s, window in ((100.0, 30.0), (150.0, 60.0), (250.0, 180.0), (999.0, 180.0)):
+        pane.add_rate(time_s, 30.0)
+        pane.plot.refresh()
+        assert pane.plot.window_s == window
+        assert view.viewRange()[0] == [-window, 0.0]
+
+
 @pytest.mark.parametrize("rate", [0.02, 0.7, 1.3, 38.4, 99.0, 310.0, 4321.0])
 def test_every_rate_lies_inside_its_scale(pane: SpeedPane, rate: float) -> None:
     pane.build_plot()
