@@ -266,9 +266,13 @@ class ReplyMessage(MessageView):
                 quotes = quoted_blocks(document)
             self._body = TextPart("body", document, QPointF(), codes, quotes)
         part = self._body
-        part.origin = QPointF(0, y)
         if part.document.textWidth() != column:
             part.document.setTextWidth(column)
+        above = 0.0
+        if part.codes:
+            # Qt drops the margin above a document's first block, where its card begins.
+            above = max(0.0, -card_rect(part.document, part.codes[0], column).top())
+        part.origin = QPointF(0, y + above)
         self.parts.append(part)
         for code in part.codes:
             card = card_rect(part.document, code, column).translated(part.origin)
@@ -282,7 +286,7 @@ class ReplyMessage(MessageView):
         if part.codes and part.codes[-1].last == part.document.blockCount() - 1:
             card = card_rect(part.document, part.codes[-1], column)
             height = max(height, card.bottom() + 1)
-        return height
+        return above + height
 
     def _add_error(self, y: float, column: float, colors: look.Palette) -> float:
         error = self._error

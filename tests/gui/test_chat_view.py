@@ -13,6 +13,7 @@ from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme
 from moelauncher.gui.chat_view import ChatView
+from moelauncher.gui.code_block import card_rect
 from moelauncher.gui.markdown import ReplyDocument
 from moelauncher.gui.message_view import HotSpot
 
@@ -97,6 +98,23 @@ def test_an_empty_chat_says_what_to_do(view):
     assert view.toPlainText() == "Pick a model."
     view.add_user_message("x")
     assert "Pick a model." not in view.toPlainText()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```python\nx = 1\n```", "\n\n```\nx\n```\nyes", "1. ```\n   x\n   ```", "> ```\n> x\n> ```"],
+)
+def test_a_card_that_begins_a_reply_stays_within_it(view, text):
+    view.add_user_message("Write code.")
+    reply(view, text)
+    message = view._column.messages[-1]
+    (part,) = (part for part in message.parts if part.kind == "body")
+    card = card_rect(part.document, part.codes[0], part.document.textWidth())
+    card.translate(part.origin)
+    assert card.top() >= 0
+    assert card.bottom() <= message.height
+    (copy,) = (spot for spot in message.hot_spots if spot.kind == "copy")
+    assert card.contains(copy.rect)
 
 
 def test_streamed_text_is_shown_as_it_comes(view):
