@@ -7,6 +7,7 @@ is imported (it costs 0.1 s and hundreds of megabytes of address space). Any thr
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib
 import os
@@ -80,6 +81,7 @@ def _import_native() -> Native:
     ggml_base = _open_sibling(folder, "ggml-base", ggml)
     _declare(ggml, ggml_base)
     lib.llama_log_set(_log_callback(lib), ctypes.c_void_p(0))
+    atexit.register(_close_log, lib)
     if ggml.ggml_backend_dev_count() == 0:
         # A build with loadable backends looks for them beside the executable only.
         ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
@@ -210,6 +212,21 @@ def _log_callback(lib: Any) -> Any:
     # Held for the life of the process: llama.cpp keeps the bare address.
     _callback = lib.llama_log_callback(receive)
     return _callback
+
+
+def _close_log(lib: Any) -> None:
+    """Drop all lines from now on: GPU drivers still log when Python is gone already.
+
+    A null callback would print them on stderr, so the C library's own ``abs`` takes them:
+    it looks at the first argument, the level, and does nothing.
+    """
+    callback = ctypes.cast(c_library().abs, lib.llama_log_callback)
+    lib.llama_log_set(callback, ctypes.c_void_p(0))
+
+
+def c_library() -> Any:
+    """The C library of this process, for callbacks that must not enter Python."""
+    return ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)
 
 
 @contextmanager

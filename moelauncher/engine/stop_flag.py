@@ -9,8 +9,9 @@ down, so the callback is the C library's own ``atoi`` and the flag is the text i
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
+
+from moelauncher.engine.native import c_library
 
 
 class StopFlag:
@@ -30,9 +31,5 @@ class StopFlag:
 
         The flag must live as long as the context: llama.cpp keeps the bare addresses.
         """
-        callback = ctypes.cast(_c_library().atoi, lib.ggml_abort_callback)
+        callback = ctypes.cast(c_library().atoi, lib.ggml_abort_callback)
         lib.llama_set_abort_callback(context, callback, ctypes.cast(self._text, ctypes.c_void_p))
-
-
-def _c_library() -> Any:
-    return ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)

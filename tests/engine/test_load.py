@@ -243,12 +243,22 @@ def test_context_change_is_accepted_anew_and_threads_are_not(tiny: Path) -> None
     assert asked == [SETTINGS, larger]
 
 
-def test_cancelled_load_leaves_nothing_loaded(engine: LlamaEngine, tiny: Path) -> None:
-    number = engine.load(load_request(smollm2_path()))
-    outcome = wait_for(engine, number, stop_at=LoadProgress)
-    assert isinstance(outcome.end, LoadCancelled)
-    assert engine.count_tokens("nothing is loaded") is None
-    assert run(engine, load_request(tiny)).report.path == tiny
+def test_cancelled_load_leaves_nothing_loaded(tiny: Path) -> None:
+    cancels = [True, False]
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> None:
+        if cancels.pop(0):
+            engine.stop()
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        outcome = run(engine, load_request(tiny))
+        assert isinstance(outcome.end, LoadCancelled)
+        assert outcome.lines(MODEL_READ) == []
+        assert engine.count_tokens("nothing is loaded") is None
+        assert run(engine, load_request(tiny)).report.path == tiny
+    finally:
+        engine.close()
 
 
 def test_load_cancelled_while_it_reads(

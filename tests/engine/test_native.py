@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -130,3 +132,22 @@ def test_sinks_nest() -> None:
     assert any("inner.gguf" in line for line in inner)
     assert any("outer.gguf" in line for line in outer)
     assert not any("inner.gguf" in line for line in outer)
+
+
+def test_lines_after_the_end_of_python_go_nowhere() -> None:
+    code = """
+from moelauncher.engine.native import _close_log, load_native, log_to
+lib, lines = load_native().lib, []
+def load_nothing():
+    assert not lib.llama_model_load_from_file(b"/nowhere", lib.llama_model_default_params())
+with log_to(lambda level, text: lines.append(text)):
+    load_nothing()
+    before = len(lines)
+    _close_log(lib)
+    load_nothing()
+print(before > 0, len(lines) == before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (done.stdout.split(), done.stderr) == (["True", "True"], "")
