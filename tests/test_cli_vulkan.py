@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.helpers.command_line import moelauncher
+from tests.helpers.vulkan_build import require_vulkan_build, vulkan_environment
 
-BUILD = os.environ.get("MOELAUNCHER_VULKAN_BUILD", "")
-
-pytestmark = [
-    pytest.mark.vulkan,
-    pytest.mark.skipif(not BUILD, reason="no Vulkan build of llama.cpp in the cache"),
-]
+pytestmark = pytest.mark.vulkan
 
 MIB = 1 << 20
 
 
-def run(base: Path, *arguments: str) -> Any:
+def run(cache: Path, *arguments: str) -> Any:
     ran = moelauncher(
-        *(arguments[0], "--demo", "--basedir", base, *arguments[1:], "--json"),
+        *(arguments[0], "--demo", "--basedir", cache / "command-line", *arguments[1:], "--json"),
         # The software device's arithmetic fails with larger batches.
         *("--ubatch", "8", "--ctx", "512"),
-        PYTHONPATH=BUILD,
-        GGML_VK_VISIBLE_DEVICES="0",
+        **vulkan_environment(require_vulkan_build(), cache / "shaders"),
     )
     assert ran.status == 0, ran.err
     return ran.document
 
 
 def test_what_is_planned_is_what_is_loaded(session_cache: Path) -> None:
-    base = session_cache / "command-line"
-    plan = run(base, "plan", "--cpu-moe", "8")
+    plan = run(session_cache, "plan", "--cpu-moe", "8")
     reply = run(
-        *(base, "chat", "--cpu-moe", "8", "--temp", "0", "--max-tokens", "2"),
+        *(session_cache, "chat", "--cpu-moe", "8", "--temp", "0", "--max-tokens", "2"),
         *("-p", "Hi"),
     )
     planned, loaded = plan["devices"][0], reply["devices"][0]
