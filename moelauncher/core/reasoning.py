@@ -24,8 +24,8 @@ CHANNEL = "<|channel|>"
 MESSAGE = "<|message|>"
 _BODY_ENDS = ("<|end|>", "<|start|>", "<|return|>", "<|call|>", CHANNEL)
 
-#: Every mark: where one is a single control token, its text has to be written out.
-MARKS = (*(mark for pair in BLOCKS for mark in pair), MESSAGE, *_BODY_ENDS)
+#: Every mark that may be a single control token: its text has to be written out then.
+MARKS = (*(mark for pair in BLOCKS for mark in pair), "<|channel>", MESSAGE, *_BODY_ENDS)
 
 
 class ReasoningSplitter(Protocol):

@@ -30,6 +30,7 @@ CASES = [
     (THINK, "assistant\n", "<think>on and </th", "", "on and </th"),
     ("", "assistant\n", "<think>x</think>y", "y", "x"),
     ("[THINK][/THINK]", "[/INST]", "[THINK]x[/THINK]y", "y", "x"),
+    ("<|channel>thought<channel|>", "model\n", "<|channel>thought\nx<channel|>y", "y", "x"),
     (HARMONY, "<|start|>assistant", f"{ANALYSIS}hm, 2{FINAL}It is 2.", "It is 2.", "hm, 2"),
     (HARMONY, "<|start|>assistant", "<|channel|>final<|message|>It is 2.", "It is 2.", ""),
     (HARMONY, "<|start|>assistant<|channel|>", f"analysis<|message|>a{FINAL}b", "b", "a"),
