@@ -17,6 +17,7 @@ import pytest
 from moelauncher import cli
 from tests.helpers.command_line import moelauncher, run_watched
 from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.nvml_stub import build_stub
 
 #: What must not be imported for a command: the window, and whatever draws it.
 WINDOW_MODULES = ("PySide6", "shiboken6", "pyqtgraph", "pygments", "moelauncher.gui")
@@ -255,7 +256,7 @@ def test_a_bad_file_is_one_sentence(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--gpu", "A=8GiB", "--tensor-split", "1,2"), "2 parts for 1 GPUs"),
+        (("--gpu", "A=8GiB", "--tensor-split", "1,2"), "The tensor split has 2 parts"),
         (("--gpu", "A=8GiB", "--gpu", "A=8GiB"), "Two GPUs have one name"),
     ],
 )
@@ -433,3 +434,31 @@ def test_a_reader_that_goes_away_is_no_crash(tree: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stub takes the place of libnvidia-ml")
+def test_doctor_says_when_the_build_cannot_use_the_gpu(tmp_path: Path) -> None:
+    stub = str(build_stub(tmp_path))
+    ran = moelauncher("doctor", LD_LIBRARY_PATH=stub)
+    assert "NVIDIA GeForce RTX 4070, 3.0 GiB of 12.0 GiB used, PCIe 4.0 x16" in ran.out
+    assert "This build of llama.cpp cannot use the GPU." in ran.out
+    verdict = moelauncher("doctor", "--json", LD_LIBRARY_PATH=stub).document
+    assert verdict["verdict"] == "bad"
+    assert "Install the Vulkan or CUDA build" in verdict["gpu_note"]
+
+
+def test_a_dense_model_has_no_experts_to_move(tree: Path) -> None:
+    ran = moelauncher(
+        *("plan", tree / "deep" / "down" / "dense.gguf", "--gpu", "A=8GiB", "--cpu-moe", "all"),
+        "--json",
+    )
+    assert ran.document["placement"]["of"] == 0
+    gpu, ram = ran.document["devices"]
+    assert gpu["weights_bytes"] > ram["weights_bytes"]
+    assert "no experts to move" in ran.err
+
+
+def test_one_placement_is_measured_once(tree: Path) -> None:
+    if any(gpu["kind"] == "gpu" for gpu in moelauncher("doctor", "--json").document["devices"]):
+        return  # with a GPU these are three placements
+    assert len(bench(tree, "--cpu-moe", "0,2,all", "--json").splitlines()) == 2

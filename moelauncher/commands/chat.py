@@ -18,9 +18,8 @@ from moelauncher.core.engine_protocol import (
     Sampling,
     TokenEvent,
 )
-from moelauncher.core.plan_document import context_warning
+from moelauncher.core.plan_document import context_warning, placement_sentence
 from moelauncher.core.reply_document import reply_document
-from moelauncher.core.slider import expert_slider
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_duration, format_rate
 
@@ -70,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             out_json(reply_document(text, reasoning, stats, report, session.forecast(plan)))
         else:
-            slider = expert_slider(facts, report.placement.devices)
-            _print_numbers(stats, report, slider.label(report.placement.cpu_moe))
+            note(placement_sentence(facts, report.placement))
+            _print_numbers(stats, report)
     finally:
         session.close()
     return 0
@@ -124,8 +123,7 @@ def _tell(report: LoadReport) -> None:
         note(mismatch)
 
 
-def _print_numbers(stats: GenerationStats, report: LoadReport, placement: str) -> None:
-    note(placement)
+def _print_numbers(stats: GenerationStats, report: LoadReport) -> None:
     note(
         tr(
             "{rate}, {tokens} tokens; prompt {prompt} tokens, {prompt_rate}; "

@@ -12,7 +12,7 @@ from moelauncher import __version__
 from moelauncher.commands.arguments import add_json
 from moelauncher.commands.terminal import out, out_json, table
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.machine import BackendDevice
+from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_check import Verdict, check_machine, worst
 from moelauncher.core.paths import app_paths, shortened
 from moelauncher.core.translate import tr
@@ -21,6 +21,7 @@ from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import InstalledBuild, describe_build, describe_devices
 from moelauncher.meters.meter_thread import default_sources, read_machine
 from moelauncher.meters.ram import cpu_facts
+from moelauncher.meters.source import BACKEND_SOURCE
 
 _MARKS = {"good": "ok", "warning": "!", "bad": "!!"}
 
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    _print(facts, devices, verdicts)
+    _print(facts, [*_device_rows(devices), *_driver_rows(snapshot)], verdicts)
     return 0
 
 
@@ -102,25 +103,45 @@ def _cpu_name() -> str | None:
     return platform.processor() or None
 
 
-def _print(
-    facts: dict[str, object], devices: list[BackendDevice], verdicts: tuple[Verdict, ...]
-) -> None:
-    rows = [
-        (name.removesuffix("_bytes").replace("_", " "), _text(name, facts[name])) for name in facts
-    ]
-    rows += [
+def _device_rows(devices: list[BackendDevice]) -> list[tuple[str, str]]:
+    """What llama.cpp can compute on."""
+    return [
         (device.name, f"{device.description}, {device.backend}, {format_bytes(device.total_bytes)}")
         for device in devices
     ]
-    out("\n".join(f"{name:<20} {text}" for name, text in rows))
+
+
+def _driver_rows(snapshot: MachineSnapshot) -> list[tuple[str, str]]:
+    """What the drivers say of the GPUs."""
+    rows = []
+    for gpu in snapshot.gpus:
+        if gpu.source.startswith(BACKEND_SOURCE):
+            continue  # a device row says the same
+        parts = [
+            gpu.name,
+            tr("{used} of {total} used").format(
+                used=format_bytes(gpu.used_bytes), total=format_bytes(gpu.total_bytes)
+            ),
+        ]
+        if gpu.pcie:
+            parts.append(f"PCIe {gpu.pcie}")
+        if gpu.driver:
+            parts.append(tr("driver {version}").format(version=gpu.driver))
+        rows.append((gpu.source, ", ".join(parts)))
+    return rows
+
+
+def _print(
+    facts: dict[str, object], devices: list[tuple[str, str]], verdicts: tuple[Verdict, ...]
+) -> None:
+    rows = [
+        (name.removesuffix("_bytes").replace("_", " "), _text(name, value))
+        for name, value in facts.items()
+    ]
+    out("\n".join(f"{name:<20} {text}" for name, text in [*rows, *devices]))
     out()
-    out(
-        table(
-            ("", tr("what"), tr("verdict")),
-            [(_MARKS[v.level], v.subject, f"{v.text} {v.advice}".strip()) for v in verdicts],
-            right=frozenset(),
-        )
-    )
+    lines = [(_MARKS[v.level], v.subject, f"{v.text} {v.advice}".strip()) for v in verdicts]
+    out(table(("", tr("what"), tr("verdict")), lines, right=frozenset()))
 
 
 def _text(name: str, value: object) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from moelauncher.commands.arguments import ALL, AUTO, GpuWish
 from moelauncher.commands.terminal import note
 from moelauncher.core import launch_plan
-from moelauncher.core.auto_placement import Machine, auto_placement, place_at, stop_count
+from moelauncher.core.auto_placement import Machine, auto_placement, place_at
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult, Margins
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.own_share import OwnShare
-from moelauncher.core.placement import Placement, PlacementDevice
+from moelauncher.core.placement import Placement, PlacementDevice, expert_stops
 from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_devices, dry_run_or_problem
@@ -115,9 +115,11 @@ def plan_for(
             dry_run_of=dry_run_of if asks else None,
         ).placement
     else:
-        last = stop_count(facts, machine)
+        last = len(expert_stops(facts))
         step = last if wish == ALL else int(wish)
-        if step > last:
+        if wish != 0 and not last:
+            note(tr("This model is dense: it has no experts to move."))
+        elif step > last:
             note(
                 tr("The model has {last} expert layers to move, so {step} means all.").format(
                     last=last, step=step

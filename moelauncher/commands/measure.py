@@ -12,7 +12,6 @@ from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import ProgressLine, out, out_json
 from moelauncher.core.bench_row import BenchRow
-from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.bench import BenchCase, run_bench
@@ -96,11 +95,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _cases(session: Session, wishes: tuple[int | str, ...]) -> Iterator[BenchCase]:
     """One case a placement; two wishes that mean the same one are measured once."""
-    seen: set[Placement] = set()
+    seen: set[object] = set()
     for wish in wishes:
         plan = session.plan(wish)
-        if plan.placement not in seen:
-            seen.add(plan.placement)
+        placement = plan.placement
+        # Without a GPU every stop is the same.
+        place = (placement.layer_devices, placement.patterns)
+        if place not in seen:
+            seen.add(place)
             request = session.load_request(plan)
             yield BenchCase(request, session.forecast(plan).ram.weights_bytes)
 

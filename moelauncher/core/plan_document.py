@@ -38,14 +38,7 @@ def plan_document(
     """
     return {
         "model": dict(model),
-        "placement": {
-            "cpu_moe": placement.cpu_moe,
-            "of": placement.of,
-            "which": placement.which,
-            "layers": list(placement.cpu_expert_layers),
-            "tensor_split": list(placement.tensor_split),
-            "patterns": list(placement.patterns),
-        },
+        "placement": placement_document(placement),
         "devices": [_device_document(device) for device in forecast.devices],
         "fits": forecast.fits,
         "spare_bytes": forecast.spare_bytes,
@@ -54,6 +47,26 @@ def plan_document(
             "llama_server": llama_server_command(facts, placement, context),
             "llama_bench": llama_bench_command(facts, placement, context),
         },
+    }
+
+
+def placement_sentence(facts: ModelFacts, placement: Placement) -> str:
+    """What the placement means, as the window says under its slider."""
+    slider = expert_slider(facts, placement.devices)
+    if slider.dense and placement.devices:
+        return slider.gpu_layers_label(placement.n_gpu_layers)
+    return slider.label(placement.cpu_moe)
+
+
+def placement_document(placement: Placement) -> dict[str, object]:
+    """A placement as every ``--json`` names it."""
+    return {
+        "cpu_moe": placement.cpu_moe,
+        "of": placement.of,
+        "which": placement.which,
+        "layers": list(placement.cpu_expert_layers),
+        "tensor_split": list(placement.tensor_split),
+        "patterns": list(placement.patterns),
     }
 
 
@@ -86,17 +99,12 @@ def plan_text(
     text: str | None = None,
 ) -> str:
     """The plan as the terminal shows it: a sentence, a table, the verdict, the commands."""
-    slider = expert_slider(facts, placement.devices)
-    if slider.dense and placement.devices:
-        sentence = slider.gpu_layers_label(placement.n_gpu_layers)
-    else:
-        sentence = slider.label(placement.cpu_moe)
     settings = tr("Context {ctx}, KV cache {kv_type}, ubatch {ubatch}.").format(
         ctx=format_tokens(context.n_ctx), kv_type=context.kv_type, ubatch=context.n_ubatch
     )
     lines = [
         f"{facts.name}  {facts.arch}  {facts.quant}  {format_bytes(facts.size_bytes)}",
-        sentence,
+        placement_sentence(facts, placement),
         settings,
         *_warnings(facts, context),
         "",

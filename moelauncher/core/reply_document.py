@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from moelauncher.core.engine_protocol import GenerationStats, LoadReport
 from moelauncher.core.forecast import RAM, MemoryForecast
-from moelauncher.core.placement import Placement
+from moelauncher.core.plan_document import placement_document
 
 
 def reply_document(
@@ -31,18 +31,6 @@ def reply_document(
         "placement": placement_document(report.placement),
         "devices": loaded_devices(report, forecast),
         "mismatches": list(report.mismatches),
-    }
-
-
-def placement_document(placement: Placement) -> dict[str, object]:
-    """A placement as ``plan --json`` names it."""
-    return {
-        "cpu_moe": placement.cpu_moe,
-        "of": placement.of,
-        "which": placement.which,
-        "layers": list(placement.cpu_expert_layers),
-        "tensor_split": list(placement.tensor_split),
-        "patterns": list(placement.patterns),
     }
 
 
