@@ -13,11 +13,13 @@ from moelauncher.core.units import (
     MIB,
     format_bytes,
     format_duration,
+    format_gib,
     format_parameters,
     format_rate,
     format_share,
     format_tokens,
     parse_size,
+    parse_tokens,
 )
 
 
@@ -145,3 +147,36 @@ def test_rates_durations_parameters_and_shares() -> None:
     ]
     assert format_share(0.615) == "62 %"
     assert format_share(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"), [(10.44 * GIB, "10.4"), (0.634 * GIB, "0.63"), (GIB, "1.0"), (0, "0.00")]
+)
+def test_gib_without_the_unit(n_bytes: float, text: str) -> None:
+    assert format_gib(n_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "n_tokens"),
+    [
+        ("32768", 32768),
+        ("32,768", 32768),
+        ("32.768", 32768),
+        ("32\u202f768", 32768),
+        (" 32 K ", 32768),
+        ("0", None),
+        ("", None),
+        ("k", None),
+        ("-5", None),
+        ("\uff11\uff12", None),
+        ("12m", None),
+    ],
+)
+def test_tokens_as_people_type_them(text: str, n_tokens: int | None) -> None:
+    assert parse_tokens(text) == n_tokens
+
+
+@given(st.text())
+def test_any_text_is_tokens_or_nothing(text: str) -> None:
+    n_tokens = parse_tokens(text)
+    assert n_tokens is None or n_tokens > 0
