@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -194,3 +195,18 @@ def test_the_same_failure_is_told_once(
     for _ in range(4):
         run.next()
     assert caplog.text.count("a: gone") == 1
+
+
+@pytest.mark.parametrize(
+    ("system", "names_there"),
+    [
+        ("linux", ["NVML", "amdgpu", "llama.cpp"]),
+        ("win32", ["NVML", "PDH", "llama.cpp"]),
+        ("darwin", ["NVML", "llama.cpp"]),
+    ],
+)
+def test_each_system_has_its_sources(
+    system: str, names_there: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert [source.name for source in default_sources(list)] == names_there

@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from moelauncher.meters.windows_pdh import (
     Adapter,
     WindowsPdhMeter,
 )
+from tests.helpers.windows_stub import build_stub
 
 GIB = 1 << 30
 CARD = 0xC8E1
@@ -111,6 +113,28 @@ def test_opened_once_closed_once() -> None:
     meter.close()
     assert len(opened) == 1
     assert opened[0].closed == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asked of Windows itself below")
+def test_the_real_calls_against_a_compiled_stand_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ctypes.CDLL(str(build_stub(tmp_path)))
+    monkeypatch.setattr(ctypes, "WinDLL", lambda name: library, raising=False)
+    meter = WindowsPdhMeter(name_of_process=lambda pid: f"program {pid}")
+    for _ in range(2):
+        (card,) = meter.read()  # the software adapter is no GPU
+        assert card.name == "NVIDIA GeForce RTX 4070"
+        assert (card.total_bytes, card.used_bytes) == (12 * GIB, 3 * GIB)
+        assert card.shared_bytes is None  # that counter is missing there
+        assert card.holders == (GpuHolder(42, "program 42", GIB),)
+    meter.close()
+
+    def count(name: str) -> int:
+        return ctypes.c_int.in_dll(library, name).value
+
+    assert (count("stub_opened"), count("stub_closed")) == (1, 1)
+    assert count("stub_released") == 3  # two adapters and the factory
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has the counters")
