@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from moelauncher.core.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
+from tests.helpers.leaks import python_threads
 from tests.helpers.window_driver import WindowDriver, settings_file
 
 
@@ -75,7 +75,7 @@ def test_the_whole_job(demo: WindowDriver) -> None:
     demo.wait_for_state(SessionState.SELECTED)
     assert "Rome" in demo.chat_text(), "unloading keeps the chat"
     demo.close()
-    assert [thread.name for thread in threading.enumerate()] == ["MainThread"]
+    assert [thread.name for thread in python_threads()] == ["MainThread"]
 
 
 def test_all_named_widgets_are_there(demo: WindowDriver) -> None:

@@ -11,6 +11,16 @@ _GRACE_S = 5.0
 """A thread that was told to end may need this long on a busy machine."""
 
 
+def python_threads() -> list[threading.Thread]:
+    """The threads that Python started and that still run.
+
+    A foreign thread (Qt's, llama.cpp's) that once called Python stays listed by ``threading``
+    as a dummy, whether it still runs or not; those are left out.
+    """
+    dummy = threading._DummyThread
+    return [thread for thread in threading.enumerate() if not isinstance(thread, dummy)]
+
+
 class ThreadWatch:
     """Remembers the threads alive now; :meth:`left_behind` names those that came and stayed."""
 
@@ -21,17 +31,11 @@ class ThreadWatch:
         """One entry a thread still alive after the grace, with the line it stands at."""
         deadline = time.monotonic() + _GRACE_S
         for thread in self._new():
-            # A foreign thread (Qt's, llama.cpp's) that merely called Python cannot be joined.
-            if not isinstance(thread, threading._DummyThread):
-                thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
         return [_describe(thread) for thread in self._new()]
 
     def _new(self) -> list[threading.Thread]:
-        return [
-            thread
-            for thread in threading.enumerate()
-            if thread not in self._before and not isinstance(thread, threading._DummyThread)
-        ]
+        return [thread for thread in python_threads() if thread not in self._before]
 
 
 def _describe(thread: threading.Thread) -> str:
