@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QGridLayout, QSpinBox, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from moelauncher.core import settings
 from moelauncher.core.translate import tr
 from moelauncher.gui.check_box import TickBox
 from moelauncher.gui.combo_box import ChevronComboBox
 from moelauncher.gui.pane import plain_label
-from moelauncher.gui.theme import CONTROL_HEIGHT, GRID, font
+from moelauncher.gui.quiet_spin_box import QuietSpinBox
+from moelauncher.gui.theme import GRID, font
 
 UBATCHES = (8, 32, 64, 128, 256, 512, 1024, 2048)
 FIELD_MINIMUM = 64
-
-
-class QuietSpinBox(QSpinBox):
-    """A number field without arrows; the wheel moves it only when it has the focus."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        # The style sheet makes the arrows vanish; NoButtons would leave no room for the text.
-        self.setFont(font("body", figures=True))
-        self.setFixedHeight(max(CONTROL_HEIGHT, self.fontMetrics().height() + 2 * GRID))
-        self.setKeyboardTracking(False)
-        self.lineEdit().setAcceptDrops(False)
-        self.lineEdit().setTextMargins(GRID, 0, GRID, 0)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
 
 class MoreOptions(QWidget):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
@@ -19,75 +19,14 @@ from moelauncher.core.session_state import Controls, LaunchAction
 from moelauncher.core.translate import tr
 from moelauncher.gui.combo_box import ChevronComboBox
 from moelauncher.gui.context_combo import ContextCombo
-from moelauncher.gui.expert_slider import ExpertSlider
 from moelauncher.gui.layer_strip import LayerStrip
-from moelauncher.gui.more_options import FIELD_MINIMUM, MoreOptions, QuietSpinBox
+from moelauncher.gui.more_options import FIELD_MINIMUM, MoreOptions
+from moelauncher.gui.number_line import NumberLine
 from moelauncher.gui.pane import add_shortcut, plain_label
 from moelauncher.gui.placement_values import PlacementValues
 from moelauncher.gui.progress_line import ProgressLine
 from moelauncher.gui.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, HALF, PANE_MARGIN, font, repolish
-
-
-class _NumberLine(QWidget):
-    """A title, a number field and a slider that move together."""
-
-    moved = Signal(int)
-
-    def __init__(self, title: str, slider_name: str, spin_name: str) -> None:
-        super().__init__()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(HALF)
-        row = QHBoxLayout()
-        row.setSpacing(GRID)
-        self.title = plain_label(title)
-        self.title.setFont(font("body", bold=True))
-        self.spin = QuietSpinBox()
-        self.spin.setObjectName(spin_name)
-        self.spin.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.spin.setFixedWidth(64)
-        self.total = plain_label("", "muted")
-        self.total.setFont(font("body", figures=True))
-        # Room for the number from the start, so that the field beside it never moves.
-        width = self.total.fontMetrics().horizontalAdvance(self.tr("of {last}").format(last=40))
-        self.total.setMinimumWidth(width)
-        row.addWidget(self.title)
-        row.addStretch(1)
-        row.addWidget(self.spin)
-        row.addWidget(self.total)
-        self.slider = ExpertSlider()
-        self.slider.setObjectName(slider_name)
-        for field in (self.spin, self.slider):
-            field.setAccessibleName(title)
-            field.setRange(0, 0)
-        column.addLayout(row)
-        column.addWidget(self.slider)
-        self.slider.valueChanged.connect(self._slid)
-        self.spin.valueChanged.connect(self._typed)
-
-    def set_line(self, last: int, value: int, enabled: bool) -> None:
-        """Show a range and a value without telling anybody."""
-        for field in (self.slider, self.spin):
-            field.blockSignals(True)
-            # Only what differs: setting the same value again would undo what is being typed.
-            if field.maximum() != last:
-                field.setRange(0, last)
-            if field.value() != value:
-                field.setValue(value)
-            field.blockSignals(False)
-            field.setEnabled(enabled)
-        self.slider.update()
-        self.total.setText(self.tr("of {last}").format(last=last or "–"))
-
-    def _slid(self, value: int) -> None:
-        self.spin.blockSignals(True)
-        self.spin.setValue(value)
-        self.spin.blockSignals(False)
-        self.moved.emit(value)
-
-    def _typed(self, value: int) -> None:
-        self.slider.setValue(value)
 
 
 class PlacementPane(QWidget):
@@ -129,10 +68,10 @@ class PlacementPane(QWidget):
     # Building
 
     def _make_slider(self, column: QVBoxLayout) -> None:
-        self._experts = _NumberLine(
+        self._experts = NumberLine(
             self.tr("Expert layers on the CPU"), "expertSlider", "expertSpin"
         )
-        self._gpu_layers = _NumberLine(
+        self._gpu_layers = NumberLine(
             self.tr("Layers on the GPU"), "gpuLayersSlider", "gpuLayersSpin"
         )
         self._lines = QStackedWidget()
@@ -344,7 +283,7 @@ class PlacementPane(QWidget):
 
     # Inside
 
-    def _line(self) -> _NumberLine:
+    def _line(self) -> NumberLine:
         return self._gpu_layers if self._lines.currentIndex() else self._experts
 
     def _stop_moved(self, stop: int) -> None:

@@ -16,7 +16,8 @@ from moelauncher.gui.theme import GRID, HALF, font
 if TYPE_CHECKING:
     from moelauncher.gui.speed_plot import SpeedPlot
 
-PLOT_HEIGHT = 140
+PLOT_HEIGHT = 112
+TALLEST_PLOT = 320
 
 
 class SpeedPane(Pane):
@@ -36,6 +37,7 @@ class SpeedPane(Pane):
 
         holder = QWidget()
         holder.setMinimumHeight(PLOT_HEIGHT)
+        holder.setMaximumHeight(TALLEST_PLOT)
         holder.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.views = QStackedLayout(holder)
         self.views.setStackingMode(QStackedLayout.StackingMode.StackAll)
@@ -69,6 +71,7 @@ class SpeedPane(Pane):
         row.addWidget(self.average, 2)
         row.addWidget(self.note, 3)
         self.body.addLayout(row)
+        self.body.addStretch(0)
 
     def build_plot(self) -> None:
         """Make the plot. Call once, after the window's first paint."""

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
+from tests.helpers.memory_values import MIB, device, forecast, snapshot
 
 
 @pytest.fixture
@@ -99,6 +100,9 @@ def test_nothing_is_cut_at_any_size(qtbot, window: MainWindow, width: int, heigh
 def test_at_1280_by_800_the_right_side_needs_no_scrolling(qtbot, window: MainWindow) -> None:
     shown(qtbot, window, 1280, 800)
     window.speed.build_plot()
+    window.memory.set_snapshot(snapshot())
+    # All kinds of memory: the legend is at its longest.
+    window.memory.set_forecast(forecast(device(recurrent_bytes=MIB * 60), text="fits"))
     qtbot.wait(1)
     assert window.findChild(QScrollArea, "rightSide").verticalScrollBar().maximum() == 0
 
