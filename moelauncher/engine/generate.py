@@ -153,8 +153,8 @@ class Generation:
 
     def _draw_tokens(self, chain: object, text: _ReplyText) -> str:
         # The inner loop: everything it needs is bound to a local name before.
-        lib = self._model.native.lib
-        sample, handle = lib.llama_sampler_sample, self._context.handle
+        sample, handle = self._model.native.sample_at_once, self._context.handle
+        synchronise = self._model.native.lib.llama_synchronize if self._model.on_gpu else None
         append, emit, stop = self._context.decoder(), self._emit, self._stop
         pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
         number, feed = self._number, text.feed
@@ -165,6 +165,8 @@ class Generation:
         if limit is not None and limit <= 0:
             return "length"
         while True:
+            if synchronise is not None:
+                synchronise(handle)
             token = sample(chain, handle, -1)
             drawn_s = now()
             piece = pieces[token] if token in pieces else find_piece(token)

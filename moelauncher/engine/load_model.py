@@ -43,13 +43,19 @@ class LoadedModel:
     """Weights in memory. Free it with :meth:`free`, after its contexts."""
 
     def __init__(
-        self, native: Native, handle: Any, path: Path, file_state: tuple[int, int]
+        self,
+        native: Native,
+        handle: Any,
+        path: Path,
+        file_state: tuple[int, int],
+        on_gpu: bool = False,
     ) -> None:
         lib = native.lib
         self.native = native
         self.handle = handle
         self.path = path
         self.file_state = file_state
+        self.on_gpu = on_gpu  # whether a decode may still run when its call returns
         self.vocabulary = Vocabulary(native, handle)
         template = lib.llama_model_chat_template(handle, None)
         self.template = ChatTemplate(
@@ -171,7 +177,7 @@ def load_weights(
     if lib.llama_model_has_encoder(handle) or lib.llama_model_is_diffusion(handle):
         lib.llama_model_free(handle)
         raise _writes_no_text(request.path)
-    return LoadedModel(native, handle, request.path, state)
+    return LoadedModel(native, handle, request.path, state, bool(request.placement.devices))
 
 
 def context_params(

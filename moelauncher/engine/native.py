@@ -39,6 +39,10 @@ class Native:
     ggml_base: Any  # ctypes library with the buffer types
     version: str  # of llama-cpp-python
     library_folder: Path
+    #: ``llama_sampler_sample(chain, context, index)`` without giving the interpreter's lock away.
+    #: A token costs one hand-over less, which a busy window would stretch. Only where the
+    #: logits are there already: on a GPU call ``llama_synchronize`` first.
+    sample_at_once: Any
     #: What had to be worked around to load it, as sentences for the log.
     notes: tuple[str, ...] = ()
 
@@ -86,7 +90,17 @@ def _import_native() -> Native:
         # A build with loadable backends looks for them beside the executable only.
         ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
     lib.llama_backend_init()
-    return Native(lib, ggml, ggml_base, str(package.__version__), folder, notes)
+    return Native(
+        lib, ggml, ggml_base, str(package.__version__), folder, _sample_at_once(lib), notes
+    )
+
+
+def _sample_at_once(lib: Any) -> Any:
+    held = ctypes.PyDLL(lib._lib._name, handle=lib._lib._handle)
+    sample = held.llama_sampler_sample
+    sample.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
+    sample.restype = ctypes.c_int32
+    return sample
 
 
 def _drop_stale_toolkit_paths(environ: MutableMapping[str, str]) -> tuple[str, ...]:
