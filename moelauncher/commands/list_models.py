@@ -10,8 +10,9 @@ from moelauncher.commands.terminal import note, out, out_json, table
 from moelauncher.core.catalog import CatalogEntry, default_model_folders, entry_as_json, scan
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.header_cache import HeaderCache
+from moelauncher.core.library_settings import skipped_sources
 from moelauncher.core.paths import AppPaths, app_paths, shortened
-from moelauncher.core.settings import HF_CACHE, MODEL_FOLDERS, Settings
+from moelauncher.core.settings import MODEL_FOLDERS, Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_parameters
 
@@ -49,7 +50,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_file_row(entry: CatalogEntry) -> bool:
-    """Whether the row is of something that calls itself a model, not of a folder on the way."""
+    """Whether the row is of something that calls itself a model, not of a folder on the way.
+
+    Nor of a download that is not finished: nothing half-done is ever listed as a model.
+    """
+    if entry.role == "download":
+        return False
     return entry.role != "folder" or entry.path.suffix.lower() == ".gguf"
 
 
@@ -57,9 +63,7 @@ def _known_folders(paths: AppPaths) -> list[Path]:
     settings = Settings.load(paths.settings_file)
     folders = [Path(folder) for folder in settings.get(MODEL_FOLDERS)]
     folders += [place for place in (paths.models, paths.sample_folder) if place.is_dir()]
-    if settings.get(HF_CACHE):
-        folders += default_model_folders()
-    return folders
+    return [*folders, *default_model_folders(skip=skipped_sources(settings))]
 
 
 def _print(entries: list[CatalogEntry]) -> None:

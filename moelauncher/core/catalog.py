@@ -33,6 +33,8 @@ from moelauncher.core.model_files import (
     shards_of,
 )
 from moelauncher.core.model_folders import default_model_folders
+from moelauncher.core.ollama_store import OllamaModel, ollama_models
+from moelauncher.core.partial_files import finished_name
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 
@@ -78,14 +80,16 @@ def scan(
     *,
     cache: HeaderCache | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    visited: Callable[[Path], None] = lambda folder: None,
 ) -> Iterator[CatalogEntry]:
     """All model files below ``folders`` (single files too), each as soon as it is known.
 
     Links are followed, loops are not; a file that is reached by several paths is one entry.
-    ``cancelled`` is asked before every file. ``cache`` is saved at the end, also when the
-    generator is closed early. Raises nothing but what ``cancelled`` raises.
+    ``cancelled`` is asked before every file; ``visited`` is told every folder that is entered.
+    ``cache`` is saved at the end, also when the generator is closed early. Raises nothing but
+    what ``cancelled`` and ``visited`` raise.
     """
-    scanner = _Scanner(cache, cancelled)
+    scanner = _Scanner(cache, cancelled, visited)
     try:
         for place in folders:
             yield from scanner.walk(place)
@@ -183,6 +187,7 @@ class _Folder:
         self.path = path
         self.inherited = inherited
         self.names: list[str] = []
+        self.unfinished: list[str] = []
 
     def groups(self) -> tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]:
         """The files of what looks like a projector, and of every other model, by name."""
@@ -203,9 +208,15 @@ def _looks_like_projector(path: Path) -> bool:
 class _Scanner:
     """One walk; remembers what it saw, so that links count once and loops end."""
 
-    def __init__(self, cache: HeaderCache | None, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        cache: HeaderCache | None,
+        cancelled: Callable[[], bool],
+        visited: Callable[[Path], None],
+    ) -> None:
         self._cache = cache
         self._cancelled = cancelled
+        self._visited = visited
         self._seen_folders: set[object] = set()
         self._seen_files: set[object] = set()
 
@@ -239,9 +250,14 @@ class _Scanner:
             except (OSError, ValueError) as error:
                 yield _unreadable(folder.path, error)
                 continue
+            if {"blobs", "manifests"} <= {path.name for path in below}:
+                yield from self._ollama(folder.path)
+                continue
             for odd in below:
                 if _is_gguf(odd.name):
                     yield _folder_row(odd, tr("This is a folder, not a model file."), "")
+            for name in folder.unfinished:
+                yield _download_row(folder.path / name)
             projectors = yield from self._models(folder)
             offered = tuple(projectors) or folder.inherited
             waiting += [_Folder(path, offered) for path in reversed(below)]
@@ -251,6 +267,7 @@ class _Scanner:
         if identity in self._seen_folders:
             return False
         self._seen_folders.add(identity)
+        self._visited(path)
         return True
 
     @staticmethod
@@ -267,7 +284,20 @@ class _Scanner:
                     below.append(folder.path / item.name)
                 elif _is_gguf(item.name):
                     folder.names.append(item.name)
+                elif finished_name(item.name) is not None:
+                    folder.unfinished.append(item.name)
+        folder.unfinished.sort()
         return sorted(below)
+
+    def _ollama(self, store: Path) -> Iterator[CatalogEntry]:
+        """The models of an Ollama store; their names stand in its manifests."""
+        for model in ollama_models(store):
+            if self._cancelled():
+                return
+            if self._is_new((model.path,)):
+                yield _ollama_row(model, _read((model.path,), self._cache))
+            if model.projector is not None and self._is_new((model.projector,)):
+                yield _read((model.projector,), self._cache)
 
     def _models(self, folder: _Folder) -> Generator[CatalogEntry, None, list[Projector]]:
         """Yields the folder's entries, projectors first; returns its projectors."""
@@ -316,6 +346,24 @@ def _unreadable(folder: Path, error: Exception) -> CatalogEntry:
     reason = getattr(error, "strerror", None) or str(error)
     problem = tr("This folder cannot be read: {reason}.").format(reason=reason)
     return _folder_row(folder, problem, tr("Check its permissions."))
+
+
+def _ollama_row(model: OllamaModel, entry: CatalogEntry) -> CatalogEntry:
+    mmproj = model.projector if entry.role == "chat" else None
+    return replace(entry, name=display_name(model.name), mmproj=mmproj)
+
+
+def _download_row(path: Path) -> CatalogEntry:
+    name = finished_name(path.name) or path.name
+    return CatalogEntry(
+        path=path,
+        files=(path,),
+        name=display_name(Path(name).stem),
+        size_bytes=_file_bytes((path,)),
+        role="download",
+        problem=tr("This download is not finished."),
+        hint=tr("It is listed as a model when it is whole."),
+    )
 
 
 def _folder_row(path: Path, problem: str, hint: str) -> CatalogEntry:

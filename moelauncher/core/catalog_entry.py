@@ -20,7 +20,8 @@ class CatalogEntry:
     """One row of the list. Numbers that could not be read are None; 0 means none of it.
 
     ``role`` is that of :class:`ModelFacts`, "unknown" for a file that could not be read that
-    far, or "folder" for a folder that could not be read. ``problem`` is one sentence, "" where
+    far, "download" for a file that is still being fetched, or "folder" for a folder that could
+    not be read. ``problem`` is one sentence, "" where
     nothing speaks against loading; ``hint`` says what to do about it.
     """
 
@@ -57,7 +58,7 @@ class CatalogEntry:
             parts.append(tr("MoE {n}/{used}").format(n=self.n_expert, used=self.n_expert_used))
         elif self.role == "chat" and not self.problem:
             parts.append(tr("dense"))
-        if self.role not in ("chat", "unknown", "folder"):
+        if self.role not in ("chat", "unknown", "folder", "download"):
             parts.append(self.role)
         return "  ".join(part for part in parts if part)
 

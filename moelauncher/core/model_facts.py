@@ -291,6 +291,18 @@ def _role(keys: ModelKeys, tensors: Sequence[TensorInfo]) -> str:
         return "embedding"
     if arch in OTHER_ARCHITECTURES or arch.startswith("controlvector"):
         return "other"
+    return _role_by_tags(keys.metadata.get("general.tags"))
+
+
+def _role_by_tags(tags: object) -> str:
+    """The role that the model's makers tagged it with; a chat model where they did not."""
+    named = {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, tuple) else set()
+    if named & {"text-generation", "conversational", "image-text-to-text"}:
+        return "chat"
+    if "text-ranking" in named:
+        return "reranker"
+    if named & {"sentence-similarity", "feature-extraction"}:
+        return "embedding"
     return "chat"
 
 

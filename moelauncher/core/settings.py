@@ -113,6 +113,21 @@ HF_CACHE = Setting(
     "Also list models that other programs fetched from Hugging Face.",
     _flag,
 )
+SKIPPED_SOURCES: Setting[tuple[str, ...]] = Setting(
+    "models.skipped_sources",
+    (),
+    "Programs not looked at",
+    "Programs whose models are not listed: lm_studio, llama_cpp, jan, gpt4all, "
+    "text_generation_webui, koboldcpp, ollama.",
+    _texts,
+)
+HIDDEN_MODELS: Setting[tuple[str, ...]] = Setting(
+    "models.hidden",
+    (),
+    "Models taken from the list",
+    "Files that are not listed though a folder holds them.",
+    _texts,
+)
 LEAVE_FREE_BYTES: Setting[int | None] = Setting(
     "gpu.leave_free_bytes",
     None,
@@ -233,6 +248,8 @@ ALL_SETTINGS: tuple[Setting[object], ...] = cast(
     (
         MODEL_FOLDERS,
         HF_CACHE,
+        SKIPPED_SOURCES,
+        HIDDEN_MODELS,
         LEAVE_FREE_BYTES,
         N_CTX,
         KV_TYPE,

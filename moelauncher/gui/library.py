@@ -6,29 +6,45 @@ the user added (settings), the program's own models, and other programs' caches.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from moelauncher.core import settings as keys
-from moelauncher.core.catalog import CatalogEntry, default_model_folders, entry_of, scan
+from moelauncher.core.auto_placement import Machine
+from moelauncher.core.catalog import CatalogEntry, entry_of
+from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.header_cache import HeaderCache
+from moelauncher.core.library_settings import (
+    hidden_models,
+    hide_model,
+    show_hidden_models,
+    skipped_sources,
+    switch_source,
+)
+from moelauncher.core.model_folders import source_labels
 from moelauncher.core.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
+from moelauncher.gui.folder_watch import FolderWatch
+from moelauncher.gui.growing_files import GrowingFiles
 from moelauncher.gui.jobs import JobRunner, Report
+from moelauncher.gui.library_scan import Scanned, first_model, scan_sources
+from moelauncher.gui.model_actions import ModelActions
+from moelauncher.gui.model_list_menus import SourceRow
 from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services
+from moelauncher.gui.verdicts import Verdicts
 
-#: Rows come in bundles, so that a fast disk does not flood the window's thread.
-_BUNDLE_S = 0.05
 #: A folder that changes is looked at again when it has been quiet for this long.
 _QUIET_MS = 1000
-_WATCHED_FOLDERS = 256
+#: Coming back to the window looks again where the last look is older than this.
+_STALE_MS = 60_000
+#: From here on rows come in at once: one by one they would each move all others.
+_LARGE_BUNDLE = 40
 
 _SELECTED = "selected_model"
 
@@ -55,13 +71,32 @@ class Library(QObject):
         self._jobs = jobs
         self._wanted: Path | None = None  # to be selected as soon as it is listed
         self._seen: set[Path] = set()
-        self._watcher = QFileSystemWatcher(self)
-        self._quiet = QTimer(self)
-        self._quiet.setSingleShot(True)
-        self._quiet.setInterval(_QUIET_MS)
-        self._watcher.directoryChanged.connect(lambda _: self._quiet.start())
-        self._quiet.timeout.connect(self.refresh)
-        pane.refresh_requested.connect(self.refresh)
+        # A pool of its own: a drive that hangs holds up nothing but the list.
+        self._scan_jobs = JobRunner(self)
+        self.actions = ModelActions(pane.window(), jobs, self)
+        self._verdicts = Verdicts(self._scan_jobs, self)
+        self._growing = GrowingFiles(self._scan_jobs, self)
+        self._watch = FolderWatch(self)
+        self._quiet = _single_shot(self, _QUIET_MS)
+        self._fresh = _single_shot(self, _STALE_MS)
+        self._watch.changed.connect(self._quiet.start)
+        self._quiet.timeout.connect(lambda: self.refresh(quietly=True))
+        self._application = QGuiApplication.instance()
+        assert isinstance(self._application, QGuiApplication)
+        self._application.applicationStateChanged.connect(self._application_state)
+        self._verdicts.judged.connect(self._judged)
+        self._growing.changed.connect(self._grew)
+        self._growing.gone.connect(self._forget)
+        self.actions.message.connect(self.message)
+        self.actions.trashed.connect(lambda entry: self._forget(entry.path))
+        menus = pane.menus
+        menus.source_switched.connect(self.switch_source)
+        menus.show_hidden.connect(self.show_hidden)
+        menus.hide.connect(self.hide)
+        menus.reveal.connect(self.actions.reveal)
+        menus.copy_path.connect(self.actions.copy_path)
+        menus.trash.connect(self.actions.trash)
+        pane.refresh_requested.connect(lambda: self.refresh())
         pane.add_folder_requested.connect(self._choose_folder)
         pane.add_file_requested.connect(self._choose_file)
         pane.demo_requested.connect(self.select_sample)
@@ -90,7 +125,7 @@ class Library(QObject):
         first = added[0]
         self._jobs.start(
             "add",
-            lambda report, cancelled: _first_model(first, cancelled),
+            lambda report, cancelled: first_model(first, cancelled),
             self._found_added,
             self._complain,
         )
@@ -101,19 +136,68 @@ class Library(QObject):
         self._keep([path for path in self._user_sources() if path != source])
         self.refresh()
 
-    def refresh(self) -> None:
-        """Look at all sources again."""
-        self._pane.set_scanning(True)
+    def refresh(self, *, quietly: bool = False) -> None:
+        """Look at all sources again; ``quietly``: without saying so."""
+        self._quiet.stop()
+        self._pane.set_scanning(not quietly)
         self._seen = set()
-        sources = self._sources()
-        folder = self._services.paths.headers_folder
-        self._jobs.start(
+        settings, paths = self._services.settings, self._services.paths
+        places = [*self._user_sources(), paths.models, sample_model_path(paths.sample_folder)]
+        added = frozenset(self._user_sources())
+        skip = skipped_sources(settings)
+        self._scan_jobs.start(
             "scan",
-            lambda report, cancelled: _scan(sources, folder, report, cancelled),
+            lambda report, cancelled: scan_sources(
+                places, added, skip, paths.headers_folder, report, cancelled
+            ),
             self._scanned,
             self._complain,
             self._found,
         )
+
+    def switch_source(self, key: str, on: bool) -> None:
+        """List a program's models from now on, or no longer."""
+        switch_source(self._services.settings, key, on)
+        self._save_settings()
+        self.refresh()
+
+    def hide(self, entry: object) -> None:
+        """Take a model from the list; its file stays, and can be listed again."""
+        if not isinstance(entry, CatalogEntry):
+            return
+        if entry.path in self._user_sources():
+            self.remove_source(entry.path)
+            return
+        hide_model(self._services.settings, entry.path)
+        self._save_settings()
+        self._forget(entry.path)
+        self._tell_menus()
+
+    def show_hidden(self) -> None:
+        """List again what was taken from the list."""
+        show_hidden_models(self._services.settings)
+        self._save_settings()
+        self._tell_menus()
+        self.refresh()
+
+    def set_machine(self, machine: Machine, context: ContextSettings) -> None:
+        """The machine and the context that rows are judged by."""
+        self._verdicts.set_machine(machine, context)
+
+    def refuse(self, path: Path, text: str) -> None:
+        """llama.cpp itself does not take the file at ``path``."""
+        self._verdicts.refuse(path, text)
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        self._quiet.stop()
+        self._fresh.stop()
+        assert isinstance(self._application, QGuiApplication)
+        self._application.applicationStateChanged.disconnect(self._application_state)
+        self._growing.close()
+        self._verdicts.close()
+        self._watch.close()
+        self._scan_jobs.close()
 
     def select_sample(self) -> None:
         """Select the sample model, built first where it is missing."""
@@ -137,18 +221,60 @@ class Library(QObject):
 
     def _found(self, bundle: object) -> None:
         assert isinstance(bundle, list)
-        for entry in bundle:
-            self._seen.add(entry.path)
-            self._pane.upsert(entry)
+        hidden = hidden_models(self._services.settings)
+        shown = [entry for entry in bundle if entry.path not in hidden]
+        self._seen.update(entry.path for entry in shown)
+        if len(shown) < _LARGE_BUNDLE:
+            for entry in shown:
+                self._pane.upsert(entry)
+        else:
+            self._pane.set_entries([*self._pane.entries(), *shown])
         self._select_wanted()
 
-    def _scanned(self, _: object) -> None:
-        for entry in self._pane.entries():
-            if entry.path not in self._seen:
-                self._pane.remove(entry.path)
+    def _scanned(self, found: object) -> None:
+        assert isinstance(found, Scanned)
+        gone = [entry.path for entry in self._pane.entries() if entry.path not in self._seen]
+        if len(gone) < _LARGE_BUNDLE:
+            for path in gone:
+                self._pane.remove(path)
+        else:
+            kept = [entry for entry in self._pane.entries() if entry.path in self._seen]
+            self._pane.set_entries(kept)
         self._pane.set_scanning(False)
         self._select_wanted()
-        self._watch()
+        self._tell_menus(found)
+        self._watch.watch(found.folders)
+        self._entries_changed()
+        self._fresh.start()
+
+    def _entries_changed(self) -> None:
+        entries = self._pane.entries()
+        self._verdicts.set_entries(entries)
+        self._growing.watch(entries)
+
+    def _judged(self, verdicts: object) -> None:
+        assert isinstance(verdicts, list)
+        for path, text, level in verdicts:
+            self._pane.set_verdict(path, text, level)
+
+    def _grew(self, entry: object) -> None:
+        assert isinstance(entry, CatalogEntry)
+        self._pane.upsert(entry)
+        if entry.offered:
+            self.message.emit(self.tr("{name} is complete.").format(name=entry.name), "info")
+            self._entries_changed()
+            # Its projector, and its other parts, are looked for by a scan.
+            self._quiet.start()
+
+    def _forget(self, path: object) -> None:
+        assert isinstance(path, Path)
+        self._seen.discard(path)
+        self._pane.remove(path)
+
+    def _application_state(self, state: Qt.ApplicationState) -> None:
+        if state == Qt.ApplicationState.ApplicationActive and not self._fresh.isActive():
+            self._fresh.start()
+            self._quiet.start()
 
     def _found_added(self, entry: object) -> None:
         if not isinstance(entry, CatalogEntry):
@@ -156,6 +282,7 @@ class Library(QObject):
             return
         self._seen.add(entry.path)
         self._pane.upsert(entry)
+        self._entries_changed()
         self._wanted = entry.path
         self._select_wanted()
         if entry.problem:
@@ -198,36 +325,31 @@ class Library(QObject):
     def _user_sources(self) -> list[Path]:
         return [Path(text) for text in self._services.settings.get(keys.MODEL_FOLDERS)]
 
-    def _sources(self) -> list[Path]:
-        paths = self._services.paths
-        sources = self._user_sources()
-        if paths.models.is_dir():
-            sources.append(paths.models)
-        sample = sample_model_path(paths.sample_folder)
-        if sample.is_file():
-            sources.append(sample)
-        if self._services.settings.get(keys.HF_CACHE):
-            sources += default_model_folders()
-        return sources
-
     def _keep(self, sources: Sequence[Path]) -> None:
         unique = tuple(dict.fromkeys(str(path) for path in sources))
         self._services.settings.set(keys.MODEL_FOLDERS, unique)
+        self._save_settings()
+        self._pane.set_sources(self._user_sources())
+
+    def _save_settings(self) -> None:
         try:
             self._services.settings.save()
         except LauncherError as error:
             self.message.emit(error.sentence, "warning")
-        self._pane.set_sources(self._user_sources())
 
-    def _watch(self) -> None:
-        folders = {str(entry.path.parent) for entry in self._pane.entries()}
-        folders |= {str(path) for path in self._user_sources() if path.is_dir()}
-        watched = set(self._watcher.directories())
-        if watched - folders:
-            self._watcher.removePaths(sorted(watched - folders))
-        fresh = sorted(folders - watched)[: max(0, _WATCHED_FOLDERS - len(watched & folders))]
-        if fresh:
-            self._watcher.addPaths(fresh)
+    def _tell_menus(self, found: Scanned | None = None) -> None:
+        settings = self._services.settings
+        self._pane.menus.set_hidden_count(len(hidden_models(settings)))
+        if found is None:
+            return
+        skipped = skipped_sources(settings)
+        self._pane.menus.set_programs(
+            [
+                SourceRow(key, label, key not in skipped, found.programs.get(key, ()))
+                for key, label in source_labels().items()
+                if key in found.programs
+            ]
+        )
 
     def _choose_folder(self) -> None:
         chosen = QFileDialog.getExistingDirectory(
@@ -259,29 +381,11 @@ def _not_addable(path: Path) -> str:
     return tr("{name} is no GGUF file: drop a .gguf model or a folder.").format(name=name)
 
 
-def _first_model(path: Path, cancelled: Callable[[], bool]) -> CatalogEntry | None:
-    if path.suffix.lower() == ".gguf" and not path.is_dir():
-        return entry_of(path)
-    found = None
-    for entry in scan([path], cancelled=cancelled):
-        if entry.offered:
-            return entry
-        found = found or entry
-    return found
-
-
-def _scan(
-    sources: Sequence[Path], cache_folder: Path, report: Report, cancelled: Callable[[], bool]
-) -> None:
-    bundle: list[CatalogEntry] = []
-    told_s = 0.0
-    for entry in scan(sources, cache=HeaderCache(cache_folder), cancelled=cancelled):
-        bundle.append(entry)
-        if time.monotonic() - told_s >= _BUNDLE_S:
-            report(bundle)
-            bundle = []
-            told_s = time.monotonic()
-    report(bundle)
+def _single_shot(parent: QObject, interval_ms: int) -> QTimer:
+    timer = QTimer(parent)
+    timer.setSingleShot(True)
+    timer.setInterval(interval_ms)
+    return timer
 
 
 def _every_percent(report: Report) -> Callable[[float], None]:

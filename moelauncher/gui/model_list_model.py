@@ -10,6 +10,7 @@ import html
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from PySide6.QtCore import (
@@ -23,6 +24,7 @@ from PySide6.QtCore import (
 )
 
 from moelauncher.core.catalog import CatalogEntry
+from moelauncher.core.model_groups import group_key, group_name, quant_label
 from moelauncher.core.units import format_bytes, format_parameters
 
 Index = QModelIndex | QPersistentModelIndex
@@ -35,11 +37,15 @@ class ModelRow:
     entry: CatalogEntry
     verdict: str = ""
     level: str = ""
+    #: Equal for all quantisations of a model; "" for a row that stands alone.
+    group: str = ""
 
-    @property
-    def sort_key(self) -> tuple[bool, str, str]:
-        """Rows with a problem come last; equal names are told apart by their path."""
-        return bool(self.entry.problem), self.entry.name.casefold(), str(self.entry.path)
+    @cached_property
+    def sort_key(self) -> tuple[bool, str, int, str]:
+        """Rows with a problem come last; quantisations lie together, the largest first."""
+        entry = self.entry
+        name = self.group or entry.name.casefold()
+        return bool(entry.problem), name, -(entry.size_bytes or 0), str(entry.path)
 
 
 def is_listed(entry: CatalogEntry) -> bool:
@@ -102,6 +108,7 @@ class ModelListModel(QAbstractListModel):
             self.beginMoveRows(QModelIndex(), old, old, QModelIndex(), target)
             self._rows = rest
             self._rows.insert(at, row)
+            self._by_path[entry.path] = row
             self.endMoveRows()
         self._rows[at] = row
         self._by_path[entry.path] = row
@@ -127,7 +134,8 @@ class ModelListModel(QAbstractListModel):
             self.dataChanged.emit(self.index(at), self.index(at))
 
     def _row_for(self, entry: CatalogEntry) -> ModelRow:
-        return ModelRow(entry, *self._verdicts.get(entry.path, ("", "")))
+        verdict, level = self._verdicts.get(entry.path, ("", ""))
+        return ModelRow(entry, verdict, level, group_key(entry))
 
     def _place_for(self, row: ModelRow) -> int:
         return bisect_left(self._rows, row.sort_key, key=lambda other: other.sort_key)
@@ -145,8 +153,22 @@ class ModelListModel(QAbstractListModel):
             parts.append(self.tr("dense"))
         return " · ".join(part for part in parts if part)
 
+    def group_lines(self, row: ModelRow) -> tuple[str, str]:
+        """Over the quantisations of one model: its name, and what they all share."""
+        entry = row.entry
+        count = sum(other.group == row.group for other in self._rows)
+        parts = [self.tr("{n} quantisations").format(n=count)]
+        parts.append(self._experts(entry) if entry.n_expert else self.tr("dense"))
+        return group_name(entry), " · ".join(parts)
+
+    def quant_text(self, entry: CatalogEntry) -> str:
+        """What tells a row from the others of its group."""
+        return quant_label(entry) or entry.path.stem
+
     def verdict_line(self, row: ModelRow) -> tuple[str, str]:
         """The third line and its level: the verdict, else the size in parameters."""
+        if row.entry.role == "download":
+            return self.tr("not a model yet"), "warn"
         if row.entry.problem:
             unread = row.entry.role in ("unknown", "folder")
             return (self.tr("cannot be read") if unread else self.tr("cannot be used")), "bad"

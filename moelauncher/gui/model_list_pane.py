@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.gui import theme as look
 from moelauncher.gui.drop_hint import DropHint
+from moelauncher.gui.model_list_menus import ModelListMenus
 from moelauncher.gui.model_list_model import ModelFilter, ModelListModel, ModelRow, is_listed
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
 from moelauncher.gui.pane import plain_label, rule
@@ -65,6 +66,8 @@ class ModelListPane(QWidget):
         demo_requested(): build the sample model.
         demo_cancel_requested(): stop building it.
         copy_path_requested(object): the entry whose path is wanted on the clipboard.
+
+    ``menus`` has signals of its own, for what its actions ask for.
     """
 
     entry_selected = Signal(object)
@@ -83,14 +86,20 @@ class ModelListPane(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._scanning = False
         self._filtering = False
-        self._sources: list[Path] = []
+        self.menus = ModelListMenus(self)
+        self.menus.add_folder.connect(self.add_folder_requested)
+        self.menus.add_file.connect(self.add_file_requested)
+        self.menus.remove_source.connect(self.remove_requested)
+        self.menus.copy_path.connect(self.copy_path_requested)
         self._told: CatalogEntry | None = None
         self._model = ModelListModel(self)
         self._filtered = ModelFilter(self._model, self)
         self.filter = self._make_filter()
         self.list = self._make_list()
         self._folder_menu = QMenu(self)
-        self._folder_menu.aboutToShow.connect(self._fill_folder_menu)
+        self._folder_menu.aboutToShow.connect(
+            lambda: self.menus.fill_folder_menu(self._folder_menu)
+        )
 
         self._list_or_hint = QStackedLayout()
         self._list_or_hint.addWidget(self.list)
@@ -180,7 +189,7 @@ class ModelListPane(QWidget):
 
     def set_sources(self, sources: Sequence[Path]) -> None:
         """The folders and single files that the user added, and can take away again."""
-        self._sources = list(sources)
+        self.menus.set_sources(sources)
 
     # Parts
 
@@ -201,7 +210,6 @@ class ModelListPane(QWidget):
         view.setAccessibleName(self.tr("Models"))
         view.setModel(self._filtered)
         view.setItemDelegate(ModelRowDelegate(self._model, view))
-        view.setUniformItemSizes(True)
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setMouseTracking(True)
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -276,24 +284,6 @@ class ModelListPane(QWidget):
         row.addWidget(cancel)
         return page
 
-    def _fill_folder_menu(self) -> None:
-        menu = self._folder_menu
-        menu.clear()
-        menu.addAction(self.tr("Add folder…"), self.add_folder_requested.emit)
-        menu.addAction(self.tr("Add file…"), self.add_file_requested.emit)
-        if self._sources:
-            menu.addSeparator()
-        for source in self._sources:
-            self._add_remove_action(menu, source)
-
-    def _add_remove_action(self, menu: QMenu, source: Path) -> QAction:
-        # An ampersand in a path would else become a shortcut mark.
-        name = str(source).replace("&", "&&")
-        action = menu.addAction(self.tr("Remove {path}").format(path=name))
-        action.setToolTip(self.tr("Nothing is deleted from the disk."))
-        action.triggered.connect(lambda: self.remove_requested.emit(source))
-        return action
-
     def _show_row_menu(self, point: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -304,13 +294,7 @@ class ModelListPane(QWidget):
         row = index.data(ModelListModel.ROW)
         if not isinstance(row, ModelRow):
             return False
-        entry = row.entry
-        menu.addAction(self.tr("Copy path"), lambda: self.copy_path_requested.emit(entry))
-        for source in self._sources:
-            if source == entry.path or source in entry.path.parents:
-                menu.addSeparator()
-                self._add_remove_action(menu, source)
-                break
+        self.menus.fill_row_menu(menu, row.entry)
         return True
 
     # Selection and filter

@@ -56,10 +56,12 @@ class Planner(QObject):
 
     Signals:
         plan_changed: the plan, or what it says, is another one.
+        machine_changed: there is another amount of free memory, or another device.
         refused: LauncherError; llama.cpp does not take the selected file as it is set.
     """
 
     plan_changed = Signal()
+    machine_changed = Signal()
     refused = Signal(object)
 
     def __init__(
@@ -154,6 +156,11 @@ class Planner(QObject):
 
     # What goes out
 
+    @property
+    def machine(self) -> Machine:
+        """What is planned for: the GPUs, and what is free."""
+        return self._machine
+
     def choices(self) -> LaunchChoices:
         """What the pane is set to, as the core names it."""
         values = self._pane.values()
@@ -216,6 +223,7 @@ class Planner(QObject):
             return
         same_gpus = [gpu.name for gpu in machine.gpus] == [gpu.name for gpu in self._machine.gpus]
         self._machine = machine
+        self.machine_changed.emit()
         if self.facts is None:
             return
         if self._auto and (anyway or not same_gpus):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -121,7 +122,10 @@ class Session(QObject):
         window.chat.stop_requested.connect(self.stop)
         window.chat.new_chat_requested.connect(self.new_chat)
         self.library.message.connect(window.status.set_message)
+        self.library.actions.loaded_path = self._path_in_memory
         self.planner.plan_changed.connect(self._show)
+        self.planner.plan_changed.connect(self._judge_list)
+        self.planner.machine_changed.connect(self._judge_list)
         self.planner.refused.connect(self._refused)
 
     # What the user wants
@@ -206,6 +210,7 @@ class Session(QObject):
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""
         self.planner.save()
         self._rate_clock.stop()
+        self.library.close()
         self.bridge.close()
         self._jobs.close()
 
@@ -254,8 +259,17 @@ class Session(QObject):
     def _refused(self, error: LauncherError) -> None:
         """llama.cpp itself does not take the file as it is set."""
         if self._entry is not None:
-            self._window.model_list.set_verdict(self._entry.path, error.message, "bad")
+            self.library.refuse(self._entry.path, error.message)
         self._window.status.set_message(error.sentence, "warning")
+
+    def _judge_list(self) -> None:
+        """Rows say how they would run here, at the present context."""
+        self.library.set_machine(self.planner.machine, self.planner.choices().context)
+
+    def _path_in_memory(self) -> Path | None:
+        if self._loaded is not None:
+            return self._loaded.facts.path
+        return None if self._loading is None else self._loading[0].path
 
     # The engine's events
 

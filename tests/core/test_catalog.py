@@ -14,7 +14,6 @@ import pytest
 from moelauncher.core import catalog
 from moelauncher.core.catalog import (
     CatalogEntry,
-    default_model_folders,
     display_name,
     entry_as_json,
     entry_of,
@@ -421,21 +420,3 @@ def test_long_names_are_cut() -> None:
     shown = display_name("x" * 100_000)
     assert len(shown) == 160
     assert shown.endswith("…")
-
-
-def test_default_folders_follow_the_environment(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    hub = home / ".cache" / "huggingface" / "hub"
-    studio = home / ".lmstudio" / "models"
-    for folder in (hub, studio):
-        folder.mkdir(parents=True)
-    assert default_model_folders({}, home) == (hub, studio)
-    moved = tmp_path / "moved"
-    (moved / "hub").mkdir(parents=True)
-    assert default_model_folders({"HF_HOME": str(moved)}, home) == (moved / "hub", studio)
-    assert default_model_folders({"HF_HUB_CACHE": str(moved)}, home)[0] == moved
-    assert default_model_folders({"LLAMA_CACHE": str(moved)}, home)[-1] == moved
-    (home / ".lmstudio-home-pointer").write_text(str(moved), encoding="utf-8")
-    (moved / "models").mkdir()
-    assert moved / "models" in default_model_folders({}, home)
-    assert default_model_folders({}, tmp_path / "nobody") == ()

@@ -36,6 +36,8 @@ def test_every_setting_comes_back(path: Path) -> None:
     values = {
         s.MODEL_FOLDERS.name: ("/models", "C:\\Modelle\\große"),
         s.HF_CACHE.name: False,
+        s.SKIPPED_SOURCES.name: ("jan", "ollama"),
+        s.HIDDEN_MODELS.name: ("/models/old.gguf",),
         s.LEAVE_FREE_BYTES.name: 1 << 30,
         s.N_CTX.name: 32768,
         s.KV_TYPE.name: "q8_0",

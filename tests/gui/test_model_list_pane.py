@@ -188,7 +188,7 @@ def actions(menu: QMenu) -> dict[str, object]:
 def test_the_folder_menu_adds_and_removes(pane, qtbot):
     folder = Path("/models & more")
     pane.set_sources([folder])
-    pane._fill_folder_menu()
+    pane.menus.fill_folder_menu(pane._folder_menu)
     entries = actions(pane._folder_menu)
     with qtbot.waitSignal(pane.add_folder_requested):
         entries["Add folder…"].trigger()

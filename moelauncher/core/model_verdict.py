@@ -1,0 +1,77 @@
+"""What a model will do on this machine, as one short line: the row's third line.
+
+In: facts, the machine, the context. Out: :class:`Verdict`, by Auto's placement and the formula's
+forecast (no dry run: a list has too many rows to ask llama.cpp of each). Pure; any thread; some
+milliseconds a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moelauncher.core.auto_placement import Machine, auto_placement, gpus_fit
+from moelauncher.core.placement import expert_stops
+from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes, format_tokens
+
+if TYPE_CHECKING:
+    from moelauncher.core.engine_protocol import ContextSettings
+    from moelauncher.core.forecast import MemoryForecast
+    from moelauncher.core.model_facts import ModelFacts
+
+GPU, SPLIT, CPU, DISK, NO = "gpu", "split", "cpu", "disk", "no"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``kind``: "gpu" all on the GPU, "split" some layers on the CPU, "cpu" without a GPU,
+    "disk" weights are read from the disk again and again, "no" will not run here.
+
+    ``level`` is the colour of its dot: "good", "warn" or "bad". The forecast is Auto's.
+    """
+
+    kind: str
+    level: str
+    text: str
+    forecast: MemoryForecast
+
+
+def verdict_of(facts: ModelFacts, machine: Machine, context: ContextSettings) -> Verdict:
+    """How ``facts`` would run at Auto. A context beyond the model's own is cut to it."""
+    if facts.ctx_train and context.n_ctx > facts.ctx_train:
+        context = replace(context, n_ctx=facts.ctx_train)
+    auto = auto_placement(facts, machine, context)
+    result, placement = auto.forecast, auto.placement
+    if machine.gpus and not gpus_fit(result):
+        return Verdict(NO, "bad", _too_small(auto.largest_ctx, context.n_ctx), result)
+    if not result.ram.fits:
+        short = format_bytes(-(result.ram.spare_bytes or 0))
+        if result.streams_from_disk:
+            text = tr("streams from disk: RAM {size} short").format(size=short)
+            return Verdict(DISK, "warn", text, result)
+        text = tr("will not run here: RAM {size} short").format(size=short)
+        return Verdict(NO, "bad", text, result)
+    if not machine.gpus:
+        return Verdict(CPU, "good", tr("fits in RAM, runs on the CPU"), result)
+    if expert_stops(facts):
+        n_away, of = placement.cpu_moe, placement.of
+    else:
+        of = facts.n_layer_all + 1
+        n_away = of - placement.n_gpu_layers
+    if not n_away:
+        return Verdict(GPU, "good", tr("fits on the GPU"), result)
+    if n_away == of and not expert_stops(facts):
+        return Verdict(SPLIT, "warn", tr("fits, all layers on the CPU"), result)
+    text = (
+        tr("fits with {n} layers on the CPU") if n_away > 1 else tr("fits with 1 layer on the CPU")
+    )
+    return Verdict(SPLIT, "good", text.format(n=n_away), result)
+
+
+def _too_small(largest_ctx: int | None, n_ctx: int) -> str:
+    if largest_ctx is not None and largest_ctx < n_ctx:
+        return tr("will not run here at {ctx}: up to {largest}").format(
+            ctx=format_tokens(n_ctx), largest=format_tokens(largest_ctx)
+        )
+    return tr("will not run here: the GPU is too small")

@@ -1,0 +1,68 @@
+"""Tells when something changes in folders, without ever looking at them on the window's thread.
+
+Adding a folder to Qt's watcher touches it, and a network drive that is gone lets that wait for
+minutes: so the watcher lives in a thread of its own. GUI thread only, but for the inner part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QThread, Signal, Slot
+
+#: Each takes a handle of the system; the folders beyond are looked at on demand.
+MOST_FOLDERS = 1024
+
+
+class _Watcher(QObject):
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watcher: QFileSystemWatcher | None = None
+
+    @Slot(list)
+    def watch(self, folders: list[str]) -> None:
+        """Watch these folders and no others."""
+        if self._watcher is None:
+            self._watcher = QFileSystemWatcher(self)
+            self._watcher.directoryChanged.connect(self.changed)
+        wanted = set(folders)
+        watched = set(self._watcher.directories())
+        if watched - wanted:
+            self._watcher.removePaths(sorted(watched - wanted))
+        if wanted - watched:
+            self._watcher.addPaths(sorted(wanted - watched))
+
+
+class FolderWatch(QObject):
+    """Watches folders. Call :meth:`close` in the end.
+
+    Signals:
+        changed: something was added to, or taken from, a watched folder.
+    """
+
+    changed = Signal()
+    _wanted = Signal(list)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread = QThread(self)
+        self._thread.setObjectName("folder watch")
+        self._inner = _Watcher()
+        self._inner.moveToThread(self._thread)
+        self._wanted.connect(self._inner.watch)
+        self._inner.changed.connect(self.changed)
+        # Deleted where it lives: its watcher must not end on another thread.
+        self._thread.finished.connect(self._inner.deleteLater)
+        self._thread.start(QThread.Priority.LowPriority)
+
+    def watch(self, folders: Iterable[str]) -> None:
+        """Watch these folders and no others, as soon as the thread gets to it."""
+        if self._thread.isRunning():
+            self._wanted.emit(sorted(folders)[:MOST_FOLDERS])
+
+    def close(self) -> None:
+        """End the thread. A folder that hangs is waited for only a short while."""
+        self._thread.quit()
+        self._thread.wait(2000)

@@ -1,0 +1,76 @@
+"""The model list's look at the disk: all sources, in a pool job, rows as soon as they are known.
+
+Runs in the pool; what it reports arrives on the window's thread through the job runner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from moelauncher.core.catalog import CatalogEntry, entry_of, scan
+from moelauncher.core.header_cache import HeaderCache
+from moelauncher.core.model_folders import model_sources
+from moelauncher.core.slow_places import slow_last
+from moelauncher.gui.jobs import Report
+
+#: Rows come in bundles, so that a fast disk does not flood the window's thread.
+_BUNDLE_S = 0.05
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan tells beside the rows: folders to watch, and the programs that are here."""
+
+    folders: tuple[str, ...]
+    programs: Mapping[str, tuple[Path, ...]]
+
+
+def scan_sources(
+    places: Sequence[Path],
+    added: Collection[Path],
+    skip: Collection[str],
+    cache_folder: Path,
+    report: Report,
+    cancelled: Callable[[], bool],
+) -> Scanned:
+    """Report bundles of entries of all ``places`` and of other programs' folders.
+
+    A place that is not there is told only if the user ``added`` it. Folders on other machines
+    come last. ``skip`` names programs that are not looked at.
+    """
+    programs = {source.key: source.folders for source in model_sources()}
+    others = [folder for key, folders in programs.items() if key not in skip for folder in folders]
+    here = [place for place in places if place in added or place.exists()]
+    folders: list[str] = []
+    bundle: list[CatalogEntry] = []
+    told_s = 0.0
+    entries = scan(
+        slow_last([*here, *others]),
+        cache=HeaderCache(cache_folder),
+        cancelled=cancelled,
+        visited=lambda folder: folders.append(str(folder)),
+    )
+    for entry in entries:
+        bundle.append(entry)
+        if time.monotonic() - told_s >= _BUNDLE_S:
+            report(bundle)
+            bundle = []
+            told_s = time.monotonic()
+    report(bundle)
+    folders += [str(place.parent) for place in here if place.suffix.lower() == ".gguf"]
+    return Scanned(tuple(dict.fromkeys(folders)), programs)
+
+
+def first_model(path: Path, cancelled: Callable[[], bool]) -> CatalogEntry | None:
+    """The model at ``path``, or the first one below it that can be chatted with."""
+    if path.suffix.lower() == ".gguf" and not path.is_dir():
+        return entry_of(path)
+    found = None
+    for entry in scan([path], cancelled=cancelled):
+        if entry.offered:
+            return entry
+        found = found or entry
+    return found
