@@ -18,8 +18,6 @@ from typing import NoReturn
 from moelauncher import __version__
 from moelauncher.commands.terminal import note, prepare_streams
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.log_file import LogSetup
-from moelauncher.core.paths import app_paths
 from moelauncher.core.translate import tr
 
 #: Command name to the module that runs it, and its line in the help.
@@ -69,6 +67,10 @@ def _run(arguments: list[str]) -> int:
     name, before, after = _split_at_command(arguments)
     if name is None:
         return _open_window(arguments)
+    # Here, not at the top: Ctrl+C while modules load must end as quietly as later.
+    from moelauncher.core.log_file import LogSetup
+    from moelauncher.core.paths import app_paths
+
     command = importlib.import_module(f"moelauncher.commands.{_COMMANDS[name][0]}")
     parser = _command_parser(name, command)
     options = parser.parse_args([*before, *after])
