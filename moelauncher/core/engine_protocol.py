@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.memory_shortage import MemoryShortage
 from moelauncher.core.placement import Placement
 
 
@@ -153,6 +154,8 @@ class LoadFailed(EngineEvent):
     """Nothing is loaded; the error says why and what to do."""
 
     error: LauncherError
+    #: Where memory was the reason: on which device, and how much was refused.
+    shortage: MemoryShortage | None = None
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ The slider still shows what a card would have to hold: the plan then has a prete
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moelauncher.core.auto_placement import Machine, auto_placement, forecast_on
 from moelauncher.core.forecast import DryRunResult, Margins, MemoryForecast, default_leave_free
+from moelauncher.core.learned_margin import learned
+from moelauncher.core.load_records import LoadRecord, device_key
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.own_share import OwnShare, free_for_reload
 from moelauncher.core.placement import Placement, PlacementDevice, place
@@ -83,15 +85,21 @@ def machine_of(
     share: OwnShare,
     leave_free_bytes: Mapping[str, int],
     leave_free_everywhere: int | None,
+    *,
+    records: Sequence[LoadRecord] = (),
+    had_context: Collection[str] = (),
 ) -> Machine:
     """The machine to plan for: llama.cpp's GPUs with what is free once our own model is gone.
 
     ``leave_free_bytes`` is the user's margin by device name, ``leave_free_everywhere`` the
-    setting for all (None: 512 MiB beside a display, 256 MiB elsewhere).
+    setting for all (None: 512 MiB beside a display, 256 MiB elsewhere, and more where
+    ``records`` of past loads teach it). ``had_context``: devices on which this process
+    computed already before what is free was counted; the driver's share is taken there.
     """
     readings = {gpu.device_name: gpu for gpu in (snapshot.gpus if snapshot else ())}
     gpus = []
     margins: dict[str, int] = {}
+    drivers: dict[str, int] = {}
     for device in devices:
         if device.kind != "gpu":
             continue
@@ -99,14 +107,19 @@ def machine_of(
         free = device.free_bytes if reading is None else free_for_reload(reading, share)
         total = device.total_bytes if reading is None else reading.total_bytes
         gpus.append(PlacementDevice(device.name, free, total))
-        usual = default_leave_free(reading.drives_display if reading else None)
+        past = learned(records, device_key(device.name, device.description))
+        usual = default_leave_free(reading.drives_display if reading else None) + past.extra_bytes
         everywhere = usual if leave_free_everywhere is None else leave_free_everywhere
         margins[device.name] = leave_free_bytes.get(device.name, everywhere)
+        if device.name in had_context:
+            drivers[device.name] = 0
+        elif past.driver_bytes is not None:
+            drivers[device.name] = past.driver_bytes
     return Machine(
         gpus=tuple(gpus),
         ram_free_bytes=None if snapshot is None else snapshot.ram_available_bytes + share.ram_bytes,
         ram_total_bytes=None if snapshot is None else snapshot.ram_total_bytes,
-        margins=Margins(leave_free_bytes=margins),
+        margins=Margins(leave_free_bytes=margins, driver_bytes=drivers),
     )
 
 

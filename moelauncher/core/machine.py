@@ -47,7 +47,9 @@ class MachineSnapshot:
     time_s: float
     ram_total_bytes: int
     ram_available_bytes: int
-    own_rss_bytes: int
+    #: What main memory gets back when this process ends. Where the system counts a mapped
+    #: file's pages as available while they are in use (Linux), they are not in it.
+    own_ram_bytes: int
     swap_used_bytes: int | None = None
     cpu_utilisation: float | None = None  # 0 to 1, all cores
     gpus: tuple[GpuReading, ...] = ()

@@ -17,6 +17,7 @@ from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import RAM, DryRunResult
 from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.load_comparison import buffer_device
 from moelauncher.core.machine import BackendDevice
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.placement import Placement
@@ -184,7 +185,7 @@ def _shares(cache: CacheReport, layer_bytes: tuple[int, ...]) -> dict[str, int]:
 
 def _add(sizes: dict[str, int], gpu_names: list[str], name: str, n_bytes: int) -> None:
     """Add to the GPU whose buffer ``name`` is; all others (CPU, pinned host) lie in RAM."""
-    device = next((gpu for gpu in gpu_names if name == gpu or name.startswith(f"{gpu}_")), RAM)
+    device = buffer_device(name, gpu_names)
     sizes[device] = sizes.get(device, 0) + n_bytes
 
 

@@ -45,6 +45,7 @@ from moelauncher.engine.load_model import (
     make_context,
 )
 from moelauncher.engine.load_verify import find_mismatches
+from moelauncher.engine.memory_failure import memory_shortage
 from moelauncher.engine.native import load_native, log_to
 from moelauncher.engine.stop_flag import StopFlag
 
@@ -199,7 +200,9 @@ class LlamaEngine:
             self._emit(LoadCancelled(number))
         except LauncherError as error:
             self._free()
-            self._emit(LoadFailed(number, error))
+            # The lines are those of the step that failed, weights or context.
+            names = [device.name for device in request.placement.devices]
+            self._emit(LoadFailed(number, error, memory_shortage(self._lines, names)))
         except Exception as error:
             self._free()
             self._emit(LoadFailed(number, _unexpected(error, self._lines)))

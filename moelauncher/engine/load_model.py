@@ -17,6 +17,7 @@ from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.translate import tr
 from moelauncher.engine.chat_template import ChatTemplate
 from moelauncher.engine.cpu_threads import physical_cores
+from moelauncher.engine.memory_failure import speaks_of_memory
 from moelauncher.engine.native import Native
 from moelauncher.engine.placement_overrides import NativePlacement
 from moelauncher.engine.stop_flag import StopFlag
@@ -26,17 +27,6 @@ from moelauncher.engine.vocabulary import Vocabulary
 KV_TYPES = {"f16": 1, "q8_0": 8, "q4_0": 2}
 
 _FLASH_AUTO, _FLASH_OFF, _FLASH_ON = -1, 0, 1
-
-_OUT_OF_MEMORY = (
-    "out of memory",
-    "outofdevicememory",
-    "outofhostmemory",
-    "failed to allocate",
-    "unable to allocate",
-    "cannot allocate",
-    "alloc_tensor_range: failed",
-    "bad_alloc",
-)
 
 
 class LoadedModel:
@@ -239,7 +229,7 @@ def make_context(
     params = context_params(native, settings, model.flash_attention)
     handle = native.lib.llama_init_from_model(model.handle, params)
     if not handle:
-        if _speaks_of_memory(log_lines):
+        if speaks_of_memory(log_lines):
             raise LauncherError(
                 tr("There is not enough memory for a context of {n} tokens.").format(
                     n=settings.n_ctx
@@ -267,11 +257,6 @@ def last_lines(log_lines: Sequence[tuple[str, str]], count: int = 30) -> str:
     return "\n".join([text for level, text in log_lines if level != "debug"][-count:])
 
 
-def _speaks_of_memory(log_lines: Sequence[tuple[str, str]]) -> bool:
-    text = "\n".join(text for level, text in log_lines if level in ("error", "warning")).lower()
-    return any(words in text for words in _OUT_OF_MEMORY)
-
-
 def _writes_no_text(path: Path) -> LauncherError:
     return LauncherError(
         tr("{name} is not a model that writes text token by token.").format(name=path.name),
@@ -281,7 +266,7 @@ def _writes_no_text(path: Path) -> LauncherError:
 
 def _load_error(request: LoadRequest, log_lines: Sequence[tuple[str, str]]) -> LauncherError:
     name, details = request.path.name, last_lines(log_lines)
-    if _speaks_of_memory(log_lines):
+    if speaks_of_memory(log_lines):
         return LauncherError(
             tr("There is not enough memory to load {name}.").format(name=name),
             tr("Keep the experts of more layers on the CPU, or close other programs."),

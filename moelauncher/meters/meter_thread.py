@@ -63,7 +63,7 @@ def _snapshot(
         time_s=time_s,
         ram_total_bytes=ram.total_bytes,
         ram_available_bytes=ram.available_bytes,
-        own_rss_bytes=ram.own_rss_bytes,
+        own_ram_bytes=ram.own_ram_bytes,
         swap_used_bytes=ram.swap_used_bytes,
         cpu_utilisation=ram.cpu_utilisation,
         gpus=gpus,

@@ -5,7 +5,9 @@ Out: a :class:`RamReading`. Calls take well under a millisecond.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -16,7 +18,7 @@ class RamReading:
 
     total_bytes: int
     available_bytes: int
-    own_rss_bytes: int
+    own_ram_bytes: int  # see MachineSnapshot
     swap_used_bytes: int | None
     cpu_utilisation: float | None
 
@@ -49,10 +51,29 @@ class RamMeter:
         return RamReading(
             total_bytes=memory.total,
             available_bytes=memory.available,
-            own_rss_bytes=self._process.memory_info().rss,
+            own_ram_bytes=_own_bytes(self._process),
             swap_used_bytes=swap,
             cpu_utilisation=None if first else min(1.0, max(0.0, cpu)),
         )
+
+
+#: Private and shared memory, without the pages of mapped files ("RssFile").
+_RSS_PARTS = re.compile(r"^(?:RssAnon|RssShmem):\s+(\d+) kB$", re.MULTILINE)
+
+
+def _own_bytes(process: psutil.Process, status: Path = Path("/proc/self/status")) -> int:
+    """What the system's available memory grows by when this process ends.
+
+    Linux counts mapped file pages as available all along; Windows does so only once they
+    have left the working set, so there the whole of it counts.
+    """
+    try:
+        parts = _RSS_PARTS.findall(status.read_text(encoding="ascii", errors="replace"))
+    except OSError:
+        parts = []
+    if parts:
+        return sum(int(part) for part in parts) * 1024
+    return int(process.memory_info().rss)
 
 
 def cpu_facts() -> CpuFacts:

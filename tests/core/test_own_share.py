@@ -49,3 +49,13 @@ def test_never_negative_and_never_more_than_the_card() -> None:
     share = own_share(snapshot(gpu(70), rss=50), snapshot(gpu(20), rss=10))
     assert share == OwnShare({"0000:01:00.0": 0}, 0)
     assert free_for_reload(gpu(10), OwnShare({"0000:01:00.0": 60})) == 100
+
+
+def test_pinned_memory_counts_though_the_system_does_not_call_it_ours() -> None:
+    share = own_share(snapshot(gpu(20), rss=10), snapshot(gpu(70), rss=15), ram_buffer_bytes=300)
+    assert share.ram_bytes == 300
+
+
+def test_a_context_from_an_earlier_load_stays_and_is_no_part_of_the_share() -> None:
+    share = own_share(snapshot(gpu(20, own=5)), snapshot(gpu(70, own=55)))
+    assert share.gpu_bytes == {"0000:01:00.0": 50}

@@ -71,7 +71,7 @@ def snapshot(gpu_used_gib: float = 1, *gpus: GpuReading, note: str = "") -> Mach
         time_s=1.0,
         ram_total_bytes=32 * GIB,
         ram_available_bytes=20 * GIB,
-        own_rss_bytes=GIB,
+        own_ram_bytes=GIB,
         gpus=() if note else (gpus or (reading,)),
         gpu_note=note,
     )

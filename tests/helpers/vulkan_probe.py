@@ -19,6 +19,7 @@ from moelauncher.engine.dry_run import dry_run_or_problem
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, run
 from tests.helpers.gguf_files import RUNNABLE_KINDS, write_tiny_model
+from tests.helpers.truth_models import write_truth_model
 
 #: More tokens at once crash Mesa's software device when experts are on it.
 N_UBATCH = 8
@@ -127,9 +128,48 @@ def _real(report: Any, placement: Placement) -> dict[str, int]:
     return sums
 
 
+def refused(folder: Path) -> list[dict[str, Any]]:
+    """A model that the device has no room for, then one that it has.
+
+    The software device takes its memory from this process, so a limit on the process is one
+    on the device.
+    """
+    import resource  # not on Windows
+
+    size_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    size_bytes *= resource.getpagesize()
+    (gpu,) = gpus()
+    large = write_truth_model(folder, "qwen3-30b-a3b-q4_k_m")
+    room_bytes = large.stat().st_size + (4 << 30)  # it is mapped whole, and then loaded
+    resource.setrlimit(resource.RLIMIT_AS, (size_bytes + room_bytes,) * 2)
+    outcomes = []
+    engine = LlamaEngine()
+    try:
+        for path in (large, write_tiny_model(folder / "moe.gguf", "moe")):
+            facts = facts_of([read_header(path)])
+            placement = place(facts, [gpu], cpu_moe=0)
+            end = run(engine, request_for(facts, placement, ContextSettings(256, "f16", 8, 1))).end
+            shortage = getattr(end, "shortage", None)
+            report = getattr(end, "report", None)
+            outcomes.append(
+                {
+                    "error": str(getattr(end, "error", "")),
+                    "shortage": asdict(shortage) if shortage else None,
+                    "mismatches": report.mismatches if report else None,
+                }
+            )
+    finally:
+        engine.close()
+    return outcomes
+
+
 def main() -> None:
     command, path, *rest = sys.argv[1:]
-    answer = sample(Path(path), int(rest[0])) if command == "sample" else sizes(Path(path))
+    answer: Any
+    if command == "sample":
+        answer = sample(Path(path), int(rest[0]))
+    else:
+        answer = {"sizes": sizes, "refused": refused}[command](Path(path))
     print(json.dumps(answer))  # noqa: T201 - its output is its answer
 
 
