@@ -230,3 +230,27 @@ def _rows(
 
 def _blind(measured: int | None, device: DeviceForecast) -> bool:
     return measured is None or measured < device.used_bytes * _BLIND_SHARE
+
+
+def report_text(
+    comparison: LoadComparison, report: LoadReport, *, model: str, build: str, choices: str
+) -> str:
+    """The whole load for whoever mends the forecast: no folder names in it."""
+    context = report.context
+    buffers = [f"  {b.device} {b.kind} {b.n_bytes / MIB:.2f} MiB" for b in report.buffers]
+    return "\n".join(
+        (
+            f"MoE Launcher load report, build: {build}",
+            f"model: {model}",
+            f"placement: {choices}",
+            f"context: {context.n_ctx} asked, {report.n_ctx} made, KV {context.kv_type},"
+            f" ubatch {context.n_ubatch}, flash attention {report.flash_attention}",
+            "",
+            comparison_table(comparison),
+            "",
+            "llama.cpp's buffers:",
+            *buffers,
+            *report.mismatches,
+            *report.warnings,
+        )
+    )

@@ -39,6 +39,11 @@ class AppPaths:
         return self.data / "window.json"
 
     @property
+    def loads_file(self) -> Path:
+        """What past loads took, JSON lines; losing it costs a safer margin only."""
+        return self.data / "loads.jsonl"
+
+    @property
     def log_file(self) -> Path:
         """The window's newest log."""
         return self.logs / "moelauncher.log"

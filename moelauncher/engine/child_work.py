@@ -21,7 +21,7 @@ from moelauncher.core.translate import tr
 from moelauncher.engine.child import refusal_reason
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.load_log import is_telling
-from moelauncher.engine.load_model import check_context, context_params, file_state
+from moelauncher.engine.load_model import check_context, context_params, file_state, longest_context
 from moelauncher.engine.native import Native, load_native, log_to
 from moelauncher.engine.placement_json import context_from_json, placement_from_json
 from moelauncher.engine.placement_overrides import NativePlacement
@@ -78,7 +78,7 @@ def _make_and_free_context(
     native: Native, model: Any, settings: ContextSettings, lines: _Lines
 ) -> None:
     lib = native.lib
-    check_context(settings, lib.llama_model_n_ctx_train(model))
+    check_context(settings, longest_context(native, model))
     context = lib.llama_init_from_model(model, context_params(native, settings))
     if not context:
         raise _refused(lines)

@@ -6,6 +6,7 @@ native objects and free them. Engine thread; inside ``native.log_to``.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ from moelauncher.engine.vocabulary import Vocabulary
 KV_TYPES = {"f16": 1, "q8_0": 8, "q4_0": 2}
 
 _FLASH_AUTO, _FLASH_OFF, _FLASH_ON = -1, 0, 1
+
+#: Architectures with one learned vector a position (``position_embd.weight``).
+_LEARNED_POSITIONS = ("gpt2", "starcoder", "mpt", "bert")
 
 
 class LoadedModel:
@@ -53,7 +57,7 @@ class LoadedModel:
             self.vocabulary.bos_text,
             self.vocabulary.eos_text,
         )
-        self.n_ctx_train: int = lib.llama_model_n_ctx_train(handle)
+        self.longest_context = longest_context(native, handle)
         self.window: int = lib.llama_model_n_swa(handle)
         self.recurrent: bool = lib.llama_model_is_recurrent(handle) or lib.llama_model_is_hybrid(
             handle
@@ -194,8 +198,23 @@ def context_params(
     return params
 
 
-def check_context(settings: ContextSettings, n_ctx_train: int | None) -> None:
-    """Raises LauncherError for settings that no context of this model can have."""
+def longest_context(native: Native, handle: Any) -> int | None:
+    """The context beyond which llama.cpp would abort; None for most models.
+
+    Only learned positions end where training did; rotary ones lose track, but compute.
+    """
+    value = ctypes.create_string_buffer(64)
+    native.lib.llama_model_meta_val_str(handle, b"general.architecture", value, len(value))
+    if value.value.decode("utf-8", errors="replace") not in _LEARNED_POSITIONS:
+        return None
+    return int(native.lib.llama_model_n_ctx_train(handle)) or None
+
+
+def check_context(settings: ContextSettings, longest: int | None) -> None:
+    """Raises LauncherError for settings that no context of this model can have.
+
+    ``longest`` is :func:`longest_context`'s answer, None before the model is there.
+    """
     if settings.kv_type not in KV_TYPES:
         raise LauncherError(
             tr("There is no KV cache type named {name}.").format(name=settings.kv_type),
@@ -208,12 +227,12 @@ def check_context(settings: ContextSettings, n_ctx_train: int | None) -> None:
             ),
             tr("Choose numbers of 1 and more."),
         )
-    if n_ctx_train and settings.n_ctx > n_ctx_train:
+    if longest is not None and settings.n_ctx > longest:
         raise LauncherError(
             tr("This model can look back {limit} tokens; a context of {n} was asked for.").format(
-                limit=n_ctx_train, n=settings.n_ctx
+                limit=longest, n=settings.n_ctx
             ),
-            tr("Choose a context of at most {limit} tokens.").format(limit=n_ctx_train),
+            tr("Choose a context of at most {limit} tokens.").format(limit=longest),
         )
 
 
@@ -224,7 +243,7 @@ def make_context(
     log_lines: Sequence[tuple[str, str]],
 ) -> ModelContext:
     """A context on ``model``. Raises LauncherError when it is impossible or does not fit."""
-    check_context(settings, model.n_ctx_train)
+    check_context(settings, model.longest_context)
     native = model.native
     params = context_params(native, settings, model.flash_attention)
     handle = native.lib.llama_init_from_model(model.handle, params)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.load_comparison import LoadComparison, largest_difference
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.units import MIB, format_bytes, format_gib
 from moelauncher.gui.elided_label import ElidedLabel
@@ -24,9 +25,11 @@ class MemoryPane(Pane):
 
     Signals:
         leave_free_changed: device name, bytes that the user wants to stay free there.
+        report_requested: show the load report.
     """
 
     leave_free_changed = Signal(str, object)
+    report_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -44,6 +47,14 @@ class MemoryPane(Pane):
         self.verdict.setFont(font("body", bold=True, figures=True))
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.report = QPushButton(self.tr("Load report"))
+        self.report.setObjectName("loadReportButton")
+        self.report.setProperty("kind", "link")
+        self.report.setFont(font("small"))
+        self.report.setAutoDefault(False)
+        self.report.hide()
+        self.report.clicked.connect(self.report_requested)
+        self.title_row.addWidget(self.report)
         self.title_row.addWidget(self.verdict, 1)
 
         self.gauge = MemoryGauge()
@@ -82,6 +93,18 @@ class MemoryPane(Pane):
         self._loaded = loaded
         self._weights_mapped = weights_mapped
         self._refresh()
+
+    def set_report(self, comparison: LoadComparison | None) -> None:
+        """How the load that is in memory compares with its forecast; None: nothing is loaded."""
+        self.report.setVisible(comparison is not None)
+        if comparison is None:
+            return
+        off = largest_difference(comparison.wrong)
+        self.report.setToolTip(
+            self.tr("The forecast was off: {difference}").format(difference=off)
+            if off
+            else self.tr("llama.cpp allocated what was planned.")
+        )
 
     def _refresh(self) -> None:
         bars = bars_of(self._snapshot, self._forecast, self._loaded, self._weights_mapped)

@@ -27,10 +27,10 @@ from moelauncher.core.launch_plan import (
 )
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.own_share import OwnShare, own_share
 from moelauncher.core.slider import expert_slider
 from moelauncher.core.units import format_tokens
 from moelauncher.gui.jobs import JobRunner, Report
+from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.placement_values import PlacementValues
 from moelauncher.gui.services import Services
@@ -65,16 +65,21 @@ class Planner(QObject):
     refused = Signal(object)
 
     def __init__(
-        self, window: MainWindow, services: Services, jobs: JobRunner, parent: QObject | None = None
+        self,
+        window: MainWindow,
+        services: Services,
+        jobs: JobRunner,
+        accounts: LoadAccounts,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._accounts = accounts
         self._window = window
         self._pane = window.placement
         self._services = services
         self._jobs = jobs
         self._devices: Sequence[BackendDevice] = ()
         self._snapshot: MachineSnapshot | None = None
-        self._before_load: MachineSnapshot | None = None
         self._machine = Machine()
         self._auto = False
         self._advice: _Advice | None = None
@@ -90,6 +95,7 @@ class Planner(QObject):
         self._pane.options_changed.connect(self._options_changed)
         self._pane.auto_requested.connect(self.auto)
         window.memory.leave_free_changed.connect(self._leave_free_changed)
+        accounts.learned.connect(self._machine_changed)
 
     # What comes in
 
@@ -128,22 +134,18 @@ class Planner(QObject):
         """The GPUs of the installed llama.cpp build are known (now)."""
         if tuple(devices) != tuple(self._devices):
             self._devices = tuple(devices)
+            self._accounts.set_devices(self._devices)
             self._machine_changed()
 
     def set_snapshot(self, snapshot: MachineSnapshot) -> None:
         """The meters' newest word."""
         self._snapshot = snapshot
+        self._accounts.on_snapshot(snapshot)
         self._window.memory.set_snapshot(snapshot)
         self._machine_changed()
 
-    def load_begins(self) -> None:
-        """From now on what is used more than before is our own."""
-        if self._before_load is None:
-            self._before_load = self._snapshot
-
     def unloaded(self) -> None:
         """Nothing of ours is loaded any more."""
-        self._before_load = None
         self._machine_changed()
 
     def auto(self) -> None:
@@ -152,6 +154,19 @@ class Planner(QObject):
             return
         self._auto = True
         self._take_auto()
+        self._replan()
+
+    def take(self, choices: LaunchChoices) -> None:
+        """Set the pane to these choices, as if the user had."""
+        self._auto = False
+        self._pane.set_values(
+            replace(
+                self._pane.values(),
+                stop=choices.cpu_moe,
+                n_gpu_layers=choices.n_gpu_layers,
+                n_ctx=choices.context.n_ctx,
+            )
+        )
         self._replan()
 
     # What goes out
@@ -209,15 +224,14 @@ class Planner(QObject):
         }
 
     def _machine_changed(self, anyway: bool = False) -> None:
-        share = OwnShare()
-        if self._snapshot is not None and self._before_load is not None:
-            share = own_share(self._before_load, self._snapshot)
         machine = machine_of(
             self._devices,
             self._snapshot,
-            share,
+            self._accounts.share(),
             self._margins(),
             self._services.settings.get(keys.LEAVE_FREE_BYTES),
+            records=self._accounts.records,
+            had_context=self._accounts.had_context,
         )
         if not anyway and _alike(machine, self._machine):
             return

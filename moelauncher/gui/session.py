@@ -8,6 +8,7 @@ the panes show. GUI thread only.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from moelauncher.core.engine_protocol import (
 )
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.load_records import LoadRecords
 from moelauncher.core.log_file import log_native
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
@@ -50,8 +52,11 @@ from moelauncher.core.session_state import (
 )
 from moelauncher.core.token_rate import TokenRate
 from moelauncher.gui.engine_bridge import EngineBridge
+from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.library import Library
+from moelauncher.gui.load_accounts import LoadAccounts
+from moelauncher.gui.load_outcome import LoadOutcome
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.services import Services
@@ -68,6 +73,17 @@ class _LoadedModel:
     facts: ModelFacts
     plan: LaunchPlan
     report: LoadReport
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load that goes on. ``before`` was loaded until then, and comes back if this fails;
+    ``failure`` says why it is coming back."""
+
+    facts: ModelFacts
+    plan: LaunchPlan
+    before: _LoadedModel | None = None
+    failure: Callable[[str], None] | None = None
 
 
 class Session(QObject):
@@ -89,12 +105,18 @@ class Session(QObject):
         self._jobs = JobRunner(self)
         self.bridge = EngineBridge(services.make_engine, self)
         self.library = Library(window.model_list, services, self._jobs, self)
-        self.planner = Planner(window, services, self._jobs, self)
+        accounts = LoadAccounts(LoadRecords(services.paths.loads_file), self)
+        self.planner = Planner(window, services, self._jobs, accounts, self)
+        self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
+        self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None
         self._loaded: _LoadedModel | None = None
-        self._loading: tuple[ModelFacts, LaunchPlan] | None = None
+        self._loading: _Load | None = None
+        #: The model that was taken out of memory: the next message loads it again.
+        self._freed: Path | None = None
+        self._waiting_text = ""  # the message that waits for it
         self._load_number = 0
         self._reply_number = 0
         self._unload_number = 0
@@ -127,6 +149,8 @@ class Session(QObject):
         self.planner.plan_changed.connect(self._judge_list)
         self.planner.machine_changed.connect(self._judge_list)
         self.planner.refused.connect(self._refused)
+        self._idle.idle.connect(self._idle_for_long)
+        self.state_changed.connect(self._idle.state_changed)
 
     # What the user wants
 
@@ -137,10 +161,14 @@ class Session(QObject):
         if facts is None or plan is None or not offered.launch_enabled:
             return
         self._window.status.clear_message()
-        self._loading = (facts, plan)
+        self._loading = _Load(facts, plan, self._loaded)
+        self._freed = None
         self.planner.save()
-        self.planner.load_begins()
         self._move(SessionEvent.LAUNCH)
+        self._load(facts, plan)
+
+    def _load(self, facts: ModelFacts, plan: LaunchPlan) -> None:
+        self.outcome.accounts.begins()
         self._load_number = self.bridge.engine.load(
             LoadRequest(
                 path=facts.path,
@@ -161,13 +189,18 @@ class Session(QObject):
         """Take the model out of memory; the chat stays."""
         if SessionEvent.UNLOAD not in possible_events(self.state):
             return
+        self._freed = self._loaded.facts.path if self._loaded is not None else None
         self._move(SessionEvent.UNLOAD)
         self.bridge.engine.stop()
         self._unload_number = self.bridge.engine.unload()
 
     def send(self, text: str) -> None:
-        """Ask the loaded model."""
-        if self._loaded is None or not self._controls().send_enabled or not text.strip():
+        """Ask the loaded model; one that was freed is loaded again first."""
+        if not self._controls().send_enabled or not text.strip():
+            return
+        if self._loaded is None:
+            self._waiting_text = text
+            self.launch()
             return
         name = self._loaded.facts.name
         self._conversation = self._conversation.ask(text).begin_reply(name)
@@ -310,27 +343,25 @@ class Session(QObject):
         elif isinstance(event, Loaded):
             self._load_ended(event.report)
         elif isinstance(event, LoadFailed):
-            self._gone()
-            self._move(SessionEvent.LOAD_FAILED)
-            self._window.status.set_message(event.error.sentence, "error")
-            self._log("error", event.error.details)
+            self._load_failed(event)
         elif isinstance(event, LoadCancelled):
             self._gone()
             self._move(SessionEvent.CANCELLED)
+            self._give_text_back()
             self._window.status.set_message(self._texts.load_cancelled(), "info")
 
     def _load_progressed(self, event: LoadProgress) -> None:
         if self.state is SessionState.CHECKING and event.stage != "checking":
             self._move(SessionEvent.ACCEPTED)
         if self._loading is not None and self.state is not SessionState.STOPPING:
-            size_bytes = self._loading[0].loaded_bytes
+            size_bytes = self._loading.facts.loaded_bytes
             self._window.placement.set_progress(
                 self._texts.load_progress(event, size_bytes), self._texts.load_fraction(event)
             )
 
     def _load_ended(self, report: LoadReport) -> None:
         assert self._loading is not None
-        facts, plan = self._loading
+        facts, plan, failure = self._loading.facts, self._loading.plan, self._loading.failure
         before = self._loaded
         self._loaded = _LoadedModel(facts, plan, report)
         self._loading = None
@@ -343,13 +374,45 @@ class Session(QObject):
             mark = self._texts.mark(before.plan, plan)
             if mark:
                 self._window.speed.mark(time.monotonic(), mark)
-        self._move(SessionEvent.LOADED)
+        self._move(SessionEvent.LOADED if failure is None else SessionEvent.RESTORED)
         for sentence in (*report.mismatches, *report.warnings):
             self._log("warning", sentence)
-        if report.mismatches:
-            self._window.status.set_message(report.mismatches[0], "warning")
-        else:
-            self._window.status.set_message(self._texts.loaded(facts, report), "good")
+        self.outcome.loaded(facts, plan, report, self._texts.loaded(facts, report))
+        if failure is not None:
+            failure(self._texts.restored(facts))
+        waiting, self._waiting_text = self._waiting_text, ""
+        if waiting:
+            self.send(waiting)
+
+    def _load_failed(self, event: LoadFailed) -> None:
+        assert self._loading is not None
+        load = self._loading
+        self._log("error", event.error.details)
+        say = self.outcome.failed(event, load.facts, load.plan)
+        self._gone()
+        if load.before is not None and load.failure is None and self._can_restore():
+            # Back to what was there before: its load is part of this one.
+            self._loading = _Load(load.before.facts, load.before.plan, failure=say)
+            self._load(load.before.facts, load.before.plan)
+            return
+        self._move(SessionEvent.LOAD_FAILED)
+        self._give_text_back()
+        say("" if load.failure is None else self._texts.not_restored(load.facts))
+
+    def _can_restore(self) -> bool:
+        return self.state in (SessionState.CHECKING, SessionState.LOADING)
+
+    def _give_text_back(self) -> None:
+        """The message that waited for the model goes back to where it was written."""
+        waiting, self._waiting_text = self._waiting_text, ""
+        if waiting:
+            self._window.chat.composer.field.setPlainText(waiting)
+
+    def _idle_for_long(self) -> None:
+        if self.state is SessionState.READY:
+            self.unload()
+            minutes = self._services.settings.get(keys.IDLE_UNLOAD_MINUTES)
+            self._window.status.set_message(self._texts.idle_unloaded(minutes), "info")
 
     def _on_reply_event(self, event: EngineEvent) -> None:
         if isinstance(event, PromptProgress):
@@ -411,6 +474,7 @@ class Session(QObject):
         self._window.memory.set_loaded(None)
         self._window.chat.set_notice("")
         self._window.chat.set_model_name("")
+        self.outcome.gone()
         self.planner.unloaded()
 
     # Speed
@@ -447,6 +511,7 @@ class Session(QObject):
             self._selection,
             same_model=same,
             settings_differ=loaded is not None and plan is not None and _differ(loaded.plan, plan),
+            reload_on_send=facts is not None and plan is not None and facts.path == self._freed,
         )
 
     def _show(self) -> None:
@@ -473,6 +538,7 @@ class Session(QObject):
 
     def set_build(self, text: str) -> None:
         """The line about the installed llama.cpp build."""
+        self.outcome.build_text = text
         self._texts.build_text = text
         self._show()
 

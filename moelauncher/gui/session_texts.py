@@ -101,6 +101,20 @@ class SessionTexts(QObject):
             name=facts.name, time=format_duration(report.load_s)
         )
 
+    def restored(self, facts: ModelFacts) -> str:
+        """Said when a load failed and the model before it is there again."""
+        return self.tr("{name} is loaded again as it was before.").format(name=facts.name)
+
+    def not_restored(self, facts: ModelFacts) -> str:
+        """Said when not even that worked."""
+        return self.tr("Loading {name} as it was before failed too.").format(name=facts.name)
+
+    def idle_unloaded(self, minutes: int) -> str:
+        """Said when the GPU was freed by itself."""
+        if minutes == 1:
+            return self.tr("Idle for a minute: the model is taken out of memory.")
+        return self.tr("Idle for {n} minutes: the model is taken out of memory.").format(n=minutes)
+
     def load_cancelled(self) -> str:
         """Said after a cancel."""
         return self.tr("The load was cancelled; nothing is loaded.")

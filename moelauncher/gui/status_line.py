@@ -30,9 +30,11 @@ class StatusLine(QWidget):
 
     Signals:
         warnings_clicked: show the log.
+        offer_taken: the button beside the message was pressed; the message is gone by then.
     """
 
     warnings_clicked = Signal()
+    offer_taken = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,7 +69,15 @@ class StatusLine(QWidget):
         state_row.setSpacing(5)
         state_row.addWidget(self.state)
         state_row.addWidget(self.state_figures)
+        self.offer = QPushButton()
+        self.offer.setObjectName("offerButton")
+        self.offer.setProperty("kind", "chip")
+        self.offer.setFont(font("small", figures=True))
+        self.offer.setAutoDefault(False)
+        self.offer.hide()
+        self.offer.clicked.connect(self._take_offer)
         row.addWidget(self.message, 1)
+        row.addWidget(self.offer)
         row.addLayout(state_row)
         for part in (self.prompt, self.context, self.gpu, self.warnings):
             row.addWidget(part)
@@ -122,8 +132,11 @@ class StatusLine(QWidget):
         self.warnings.setToolTip(tip or self.tr("Show the log"))
         self.warnings.setVisible(count > 0)
 
-    def set_message(self, text: str, level: str = "info") -> None:
-        """One sentence over the line. ``level``: "info", "good", "warning", "error"."""
+    def set_message(self, text: str, level: str = "info", offer: str = "") -> None:
+        """One sentence over the line. ``level``: "info", "good", "warning", "error".
+
+        ``offer`` is what a button beside it says; its press is :attr:`offer_taken`.
+        """
         if not text:
             self.clear_message()
             return
@@ -131,9 +144,12 @@ class StatusLine(QWidget):
         self.message.set_text(text)
         self.message.setAccessibleDescription(text)
         self.message.show()
+        self.offer.setText(offer.replace("&", "&&"))
+        self.offer.setAccessibleName(offer)
+        self.offer.setVisible(bool(offer))
         for part in self._parts:
             part.hide()
-        if level in ("info", "good"):
+        if level in ("info", "good") and not offer:
             self._timer.start()
         else:
             self._timer.stop()
@@ -141,10 +157,15 @@ class StatusLine(QWidget):
     def clear_message(self) -> None:
         """Show the parts again."""
         self._timer.stop()
+        self.offer.hide()
         self.message.hide()
         self.message.set_text("")
         for part in self._parts:
             part.setVisible(bool(part.text()))
+
+    def _take_offer(self) -> None:
+        self.clear_message()
+        self.offer_taken.emit()
 
     def _show(self, part: ElidedLabel, text: str, tip: str = "") -> None:
         part.set_text(text, tip)

@@ -7,6 +7,7 @@ import pytest
 from moelauncher.core.engine_protocol import ContextSettings, LoadFailed, LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.gguf_header import read_header
+from moelauncher.core.kv_cache import kv_bytes
 from moelauncher.core.model_facts import facts_of
 from moelauncher.core.placement import Placement, PlacementDevice
 from moelauncher.engine.child import Child
@@ -202,7 +203,6 @@ def test_what_is_no_file(child, tmp_path):
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        (ContextSettings(n_ctx=1 << 20), "can look back 2048 tokens"),
         (ContextSettings(n_ctx=0), "not possible"),
         (ContextSettings(n_ctx=256, kv_type="q9_9"), "no KV cache type"),
     ],
@@ -210,6 +210,15 @@ def test_what_is_no_file(child, tmp_path):
 def test_a_context_that_the_model_cannot_have(child, moe, context, words):
     with pytest.raises(LauncherError, match=words):
         dry_run(child, moe, cpu_placement(4), context)
+
+
+def test_a_context_beyond_the_training_length_is_allowed(child, moe):
+    facts = facts_of([read_header(moe)])
+    assert facts.ctx_train == 2048
+    context = ContextSettings(n_ctx=8192, n_threads=1)
+    said = dry_run(child, moe, cpu_placement(4), context)
+    assert said.n_ctx == 8192
+    assert said.kv_bytes == {"RAM": pytest.approx(kv_bytes(facts, context), abs=ROUNDING_BYTES)}
 
 
 #: Single fields with which llama.cpp ends its process instead of returning an error.

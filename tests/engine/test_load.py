@@ -27,6 +27,7 @@ from moelauncher.core.placement import PlacementDevice
 from moelauncher.engine import llama_engine
 from moelauncher.engine.cpu_threads import physical_cores
 from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.load_model import check_context
 from tests.helpers.engines import (
     SETTINGS,
     Outcome,
@@ -179,7 +180,6 @@ def test_bad_file_is_a_sentence_and_the_engine_goes_on(
 @pytest.mark.parametrize(
     "settings",
     [
-        ContextSettings(n_ctx=4096),
         ContextSettings(n_ctx=0),
         ContextSettings(n_ctx=256, n_ubatch=0),
         ContextSettings(n_ctx=256, kv_type="q3_k"),
@@ -354,6 +354,7 @@ def test_twenty_loads_give_the_memory_back() -> None:
 import psutil
 from tests.helpers.engines import ask, load_request, run, smollm2_path
 from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.load_model import check_context
 
 engine = LlamaEngine()
 try:
@@ -378,3 +379,16 @@ print(sizes[3], sizes[-1])
     )
     after_warm_up, after_twenty_more = map(int, done.stdout.split())
     assert after_twenty_more < after_warm_up * 1.02
+
+
+def test_beyond_the_training_length_a_warning_names_it(engine: LlamaEngine, tiny: Path) -> None:
+    report = run(engine, load_request(tiny, ContextSettings(n_ctx=4096))).report
+    assert report.n_ctx == 4096
+    assert any("n_ctx_train (2048)" in warning for warning in report.warnings)
+
+
+def test_learned_positions_end_where_training_did():
+    check_context(ContextSettings(n_ctx=1024), 1024)
+    check_context(ContextSettings(n_ctx=1 << 20), None)
+    with pytest.raises(LauncherError, match="can look back 1024 tokens"):
+        check_context(ContextSettings(n_ctx=1025), 1024)

@@ -1,0 +1,217 @@
+"""The window's session over an engine that says what a test tells it to, and a made-up machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from moelauncher.core.catalog import entry_of
+from moelauncher.core.engine_protocol import (
+    BufferReport,
+    EngineEvent,
+    Finished,
+    GenerateRequest,
+    GenerationStats,
+    Loaded,
+    LoadFailed,
+    LoadProgress,
+    LoadReport,
+    LoadRequest,
+    Unloaded,
+)
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.forecast import DryRunResult
+from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
+from moelauncher.core.memory_shortage import MemoryShortage
+from moelauncher.core.paths import app_paths
+from moelauncher.core.settings import Settings
+from moelauncher.core.window_state import StateFile
+from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.model_list_pane import ModelListPane
+from moelauncher.gui.services import Services
+from moelauncher.gui.session import Session
+
+GIB = 1 << 30
+MIB = 1 << 20
+DEVICE = BackendDevice("CUDA0", "RTX 4070", "gpu", "CUDA", 11 * GIB, 12 * GIB)
+
+
+class ScriptedEngine:
+    """Remembers what it was asked; answers only what :meth:`say` is given."""
+
+    def __init__(self, notify: Callable[[], None]) -> None:
+        self._notify = notify
+        self._waiting: list[EngineEvent] = []
+        self._number = 0
+        self.loads: list[LoadRequest] = []
+        self.replies: list[GenerateRequest] = []
+        self.unloads = 0
+        self.stops = 0
+
+    def load(self, request: LoadRequest) -> int:
+        self.loads.append(request)
+        return self._next()
+
+    def generate(self, request: GenerateRequest) -> int:
+        self.replies.append(request)
+        return self._next()
+
+    def unload(self) -> int:
+        self.unloads += 1
+        return self._next()
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
+        events, self._waiting = self._waiting, []
+        return events
+
+    def count_tokens(self, text: str) -> int | None:
+        return len(text.split())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def say(self, *events: EngineEvent) -> None:
+        """These happened, to the newest request."""
+        self._waiting += [replace(event, request=self._number) for event in events]
+        self._notify()
+
+
+class ScriptedWindow:
+    """A session with one 12 GiB card and a model selected. Close it."""
+
+    def __init__(self, qtbot: QtBot, folder: Path, model: Path) -> None:
+        self._qtbot = qtbot
+        self.paths = app_paths(folder / "base")
+        self.engines: list[ScriptedEngine] = []
+        self.settings = Settings.load(self.paths.settings_file)
+        services = Services(
+            paths=self.paths,
+            settings=self.settings,
+            state=StateFile(self.paths.window_file),
+            make_engine=self._make_engine,
+            dry_run=lambda facts, placement, context, cancelled: DryRunResult(),
+        )
+        self.window = MainWindow(ModelListPane(), ChatPane())
+        qtbot.addWidget(self.window)
+        self.session = Session(self.window, services)
+        self.window.show()
+        self.session.planner.set_devices([DEVICE])
+        self.see()
+        self.select(model)
+
+    def _make_engine(self, notify: Callable[[], None]) -> ScriptedEngine:
+        self.engines.append(ScriptedEngine(notify))
+        return self.engines[-1]
+
+    @property
+    def engine(self) -> ScriptedEngine:
+        return self.engines[-1]
+
+    @property
+    def plan(self) -> LaunchPlan:
+        plan = self.session.planner.plan
+        assert plan is not None
+        return plan
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        self._qtbot.waitUntil(condition, timeout=20_000)
+
+    def select(self, path: Path) -> None:
+        """As a click in the list does."""
+        self.window.model_list.entry_selected.emit(entry_of(path))
+        self.wait(
+            lambda: (
+                self.session.planner.facts is not None and self.session.planner.facts.path == path
+            )
+        )
+
+    def see(
+        self,
+        used_gib: float = 1.0,
+        *,
+        shared_gib: float | None = None,
+        own_gib: float | None = None,
+        later_s: float = 0.0,
+    ) -> None:
+        """The meters' next word, ``later_s`` from now."""
+        used = round(used_gib * GIB)
+        card = GpuReading(
+            name="NVIDIA GeForce RTX 4070",
+            source="NVML",
+            total_bytes=12 * GIB,
+            used_bytes=used,
+            free_bytes=12 * GIB - used,
+            device_name="CUDA0",
+            pci_address="0000:01:00.0",
+            shared_bytes=None if shared_gib is None else round(shared_gib * GIB),
+            own_bytes=None if own_gib is None else round(own_gib * GIB),
+        )
+        now = time.monotonic() + later_s
+        self.session.on_snapshot(
+            MachineSnapshot(now, 64 * GIB, 40 * GIB, GIB, gpus=(card,), gpu_note="")
+        )
+
+    def buffers(self, plan: LaunchPlan, **off_mib: float) -> tuple[BufferReport, ...]:
+        """What llama.cpp would log for ``plan``; ``off_mib`` makes a kind differ."""
+        (gpu,) = plan.forecast.gpus
+        sizes = {
+            "weights": gpu.weights_bytes,
+            "kv": gpu.kv_bytes,
+            "recurrent": gpu.recurrent_bytes,
+            "compute": gpu.compute_bytes,
+        }
+        return (
+            *(
+                BufferReport("CUDA0", kind, size + round(off_mib.get(kind, 0) * MIB))
+                for kind, size in sizes.items()
+            ),
+            BufferReport("CPU_Mapped", "weights", 17 * GIB),
+            BufferReport("CUDA_Host", "compute", plan.forecast.ram.compute_bytes),
+        )
+
+    def loaded(self, plan: LaunchPlan | None = None, **off_mib: float) -> None:
+        """The load that goes on ends well, as planned or off by so much."""
+        plan = plan or self.plan
+        request = self.engine.loads[-1]
+        report = LoadReport(
+            path=request.path,
+            placement=request.placement,
+            context=request.context,
+            load_s=2.0,
+            n_ctx=request.context.n_ctx,
+            n_threads=4,
+            flash_attention=True,
+            buffers=self.buffers(plan, **off_mib),
+            template_source="model",
+        )
+        self.engine.say(LoadProgress(0, "reading", 0.5, 1.0), Loaded(0, report))
+
+    def failed(self, shortage: MemoryShortage | None = None) -> None:
+        """The load that goes on ends badly."""
+        error = LauncherError("It did not load.", "Try something else.", "details")
+        self.engine.say(LoadProgress(0, "reading", 0.5, 1.0), LoadFailed(0, error, shortage))
+
+    def unloaded(self) -> None:
+        self.engine.say(Unloaded(0))
+
+    def finished(self) -> None:
+        self.engine.say(Finished(0, GenerationStats("stop", 5, 0, 1, 10.0, 5.0, 0.1, 1.0, 6)))
+
+    def close(self) -> None:
+        self.window.close()
+        self.session.close()
+        self.session.deleteLater()
+        self._qtbot.wait(1)
