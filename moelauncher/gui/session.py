@@ -302,7 +302,7 @@ class Session(QObject):
     def _path_in_memory(self) -> Path | None:
         if self._loaded is not None:
             return self._loaded.facts.path
-        return None if self._loading is None else self._loading[0].path
+        return None if self._loading is None else self._loading.facts.path
 
     # The engine's events
 
