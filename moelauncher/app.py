@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import logging
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -210,6 +211,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Open the window and run until it is closed; returns the exit status."""
     program = build(sys.argv if argv is None else argv)
     _catch_what_is_left(program)
+    # Ctrl+C in the terminal closes the window as its frame's button does.
+    signal.signal(signal.SIGINT, lambda *_: program.window.close())
     try:
         return program.app.exec()
     finally:
