@@ -124,6 +124,7 @@ class Session(QObject):
         self._rate = TokenRate()
         self._prompt_from_s: float | None = None
         self._context_used: int | None = None
+        self._prompt_tokens = 0
         self._last_stats: GenerationStats | None = None
         self._n_warnings = 0
         self._rate_clock = QTimer(self)
@@ -430,6 +431,8 @@ class Session(QObject):
         left = (event.total - event.done) / rate if rate else None
         self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
+        self._prompt_tokens = event.cached + event.done
+        self._show_context(self._prompt_tokens)
 
     def _token(self, event: TokenEvent) -> None:
         if self.state is SessionState.PREFILL:
@@ -438,6 +441,7 @@ class Session(QObject):
         if event.n_tokens == 1 and SessionEvent.FIRST_TOKEN in possible_events(self.state):
             self._move(SessionEvent.FIRST_TOKEN)
         self._rate.add(event.time_s)
+        self._context_used = self._prompt_tokens + event.n_tokens
 
     def _append(self, text: str, reasoning: str) -> None:
         if (text or reasoning) and self._conversation.streaming:
@@ -489,6 +493,7 @@ class Session(QObject):
             average = self._rate.average()
             self._window.speed.set_summary(known, None if average != average else average)
             self._show_status(known)
+            self._show_context(self._context_used)
 
     def _shade_prompt(self, until_s: float) -> None:
         if self._prompt_from_s is not None:
@@ -527,11 +532,15 @@ class Session(QObject):
             self._window.placement.set_progress("", None)
         self._window.chat.set_controls(shown)
         self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._entry))
-        total = loaded.report.n_ctx if loaded else None
-        self._window.chat.set_context(self._context_used, total)
-        self._window.status.set_context(self._texts.context(self._context_used, total))
+        self._show_context(self._context_used)
         self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))
         self._show_status(None)
+
+    def _show_context(self, used: int | None) -> None:
+        self._context_used = used
+        total = self._loaded.report.n_ctx if self._loaded else None
+        self._window.chat.set_context(used, total)
+        self._window.status.set_context(self._texts.context(used, total))
 
     def _show_status(self, rate: float | None) -> None:
         self._window.status.set_state(*self._texts.state(self.state, rate))
