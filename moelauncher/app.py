@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QCoreApplication,
@@ -52,6 +53,9 @@ from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
 from moelauncher.meters.meter_thread import MeterThread, default_sources
 
+if TYPE_CHECKING:
+    from moelauncher.gui.single_instance import FirstInstance
+
 _log = logging.getLogger(__name__)
 
 _QT_LEVELS = {
@@ -80,6 +84,7 @@ class Program(QObject):
         super().__init__()
         self.app = app
         self._closed = False
+        self._first_instance: FirstInstance | None = None
         self._paths = app_paths(arguments.basedir)
         self._log = LogSetup(self._paths.log_file)
         self._settings = Settings.load(self._paths.settings_file)
@@ -114,6 +119,8 @@ class Program(QObject):
         self._closed = True
         self._state.set("window", self.window.state())
         self._meters.stop()
+        if self._first_instance is not None:
+            self._first_instance.close()
         # First the child: a job or the engine may be waiting for its answer.
         self._child.close()
         self.session.close()
@@ -141,6 +148,7 @@ class Program(QObject):
     def _after_first_paint(self) -> None:
         if self._closed:
             return
+        self._listen()
         self._meters.start()
         self._jobs.start("plot", lambda report, cancelled: _import_plot(), self._plot_ready, _note)
         self._jobs.start(
@@ -159,6 +167,23 @@ class Program(QObject):
         if self._arguments.model is not None:
             self.session.library.add_paths([self._arguments.model])
         elif self._arguments.demo:
+            self.session.library.select_sample()
+
+    def _listen(self) -> None:
+        """Later starts hand their arguments to this window."""
+        from moelauncher.gui.single_instance import FirstInstance, socket_name
+
+        self._first_instance = FirstInstance(socket_name(self._paths.config), self)
+        self._first_instance.asked.connect(self._asked_by_another_start)
+
+    def _asked_by_another_start(self, models: list[Path], demo: bool) -> None:
+        if self.window.isMinimized():
+            self.window.showNormal()
+        self.window.raise_()
+        self.window.activateWindow()
+        if models:
+            self.session.library.add_paths(models)
+        elif demo:
             self.session.library.select_sample()
 
     def _plot_ready(self, _: object) -> None:
@@ -193,6 +218,14 @@ def build(argv: Sequence[str]) -> Program:
     # The engine's thread needs the interpreter for some microseconds at every token. With the
     # usual 5 ms, painting made it wait as long: 0.73 of the decode rate instead of 0.9 and more.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    app = _application()
+    program = Program(app, arguments)
+    program.start()
+    return program
+
+
+def _application() -> QApplication:
+    """The one application object, made at the first call."""
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(["moelauncher"])
@@ -202,14 +235,15 @@ def build(argv: Sequence[str]) -> Program:
     QGuiApplication.setDesktopFileName("moelauncher")
     app.setWindowIcon(QIcon(str(resource_path("icons/moelauncher.svg"))))
     install_translator(partial(QCoreApplication.translate, "core"))
-    program = Program(app, arguments)
-    program.start()
-    return program
+    return app
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Open the window and run until it is closed; returns the exit status."""
-    program = build(sys.argv if argv is None else argv)
+    argv = sys.argv if argv is None else argv
+    if _handed_over(_arguments(argv)):
+        return 0
+    program = build(argv)
     _catch_what_is_left(program)
     # Ctrl+C in the terminal closes the window as its frame's button does.
     signal.signal(signal.SIGINT, lambda *_: program.window.close())
@@ -217,6 +251,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return program.app.exec()
     finally:
         program.close()
+
+
+def _handed_over(arguments: argparse.Namespace) -> bool:
+    """Whether a window that is open already took the arguments."""
+    from moelauncher.gui.single_instance import hand_over, socket_name
+
+    _application()
+    models = [] if arguments.model is None else [arguments.model]
+    return hand_over(
+        socket_name(app_paths(arguments.basedir).config), models, demo=arguments.demo
+    )
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

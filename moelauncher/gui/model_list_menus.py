@@ -35,7 +35,7 @@ class ModelListMenus(QObject):
         remove_source(object): no longer list this folder or file (a Path).
         source_switched(str, bool): list a program's models, or no longer.
         show_hidden(): put back what was taken from the list.
-        reveal(object), copy_path(object), hide(object), trash(object): of an entry.
+        card(object), reveal(object), copy_path(object), hide(object), trash(object): of an entry.
     """
 
     add_folder = Signal()
@@ -43,6 +43,7 @@ class ModelListMenus(QObject):
     remove_source = Signal(object)
     source_switched = Signal(str, bool)
     show_hidden = Signal()
+    card = Signal(object)
     reveal = Signal(object)
     copy_path = Signal(object)
     hide = Signal(object)
@@ -87,6 +88,8 @@ class ModelListMenus(QObject):
 
     def fill_row_menu(self, menu: QMenu, entry: CatalogEntry) -> None:
         """What a right click on a model opens."""
+        if entry.offered:
+            menu.addAction(self.tr("Model card"), lambda: self.card.emit(entry))
         menu.addAction(self.tr("Show in folder"), lambda: self.reveal.emit(entry))
         menu.addAction(self.tr("Copy path"), lambda: self.copy_path.emit(entry))
         menu.addSeparator()

@@ -51,6 +51,7 @@ from moelauncher.core.session_state import (
     possible_events,
 )
 from moelauncher.core.token_rate import TokenRate
+from moelauncher.gui.card_desk import CardDesk
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
@@ -109,6 +110,7 @@ class Session(QObject):
         self.planner = Planner(window, services, self._jobs, accounts, self)
         self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
+        self.cards = CardDesk(window, self.planner, self._jobs, self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None
@@ -145,6 +147,7 @@ class Session(QObject):
         window.chat.stop_requested.connect(self.stop)
         window.chat.new_chat_requested.connect(self.new_chat)
         self.library.message.connect(window.status.set_message)
+        self.cards.message.connect(window.status.set_message)
         self.library.actions.loaded_path = self._path_in_memory
         self.planner.plan_changed.connect(self._show)
         self.planner.plan_changed.connect(self._judge_list)

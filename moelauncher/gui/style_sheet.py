@@ -121,6 +121,17 @@ QCheckBox::indicator:checked:focus { border-color: $text; }
 QCheckBox:disabled, QRadioButton:disabled { color: $disabled; }
 
 QAbstractItemView { background: $window; border: none; outline: none; }
+QTableView {
+    background: $surface; border: 1px solid $border; border-radius: $radiuspx;
+    selection-background-color: $selected; selection-color: $text;
+}
+QTableView::item { padding: 0 8px; }
+QHeaderView { background: transparent; border: none; }
+QHeaderView::section {
+    background: $surface; color: $muted; border: none; border-bottom: 1px solid $border;
+    padding: 4px 8px;
+}
+QTableCornerButton::section { background: $surface; border: none; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
 QSplitter::handle { background: $border; }
 

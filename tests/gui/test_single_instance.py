@@ -1,0 +1,100 @@
+"""A second start hands its arguments over; nonsense on the socket harms nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtNetwork import QLocalSocket
+from pytestqt.qtbot import QtBot
+
+from moelauncher.gui.single_instance import FirstInstance, hand_over, socket_name
+
+#: Another process, since the window's own event loop must answer while this one waits.
+_SECOND_START = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication
+from moelauncher.gui.single_instance import hand_over
+app = QCoreApplication([])
+models = [Path(text) for text in sys.argv[2:]]
+sys.exit(0 if hand_over(sys.argv[1], models) else 3)
+"""
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    return socket_name(tmp_path)
+
+
+@pytest.fixture
+def first(qtbot: QtBot, name: str) -> Iterator[FirstInstance]:
+    instance = FirstInstance(name)
+    assert instance.listening
+    yield instance
+    instance.close()
+    instance.deleteLater()
+
+
+def test_the_second_start_hands_over(qtbot: QtBot, first: FirstInstance, name: str) -> None:
+    asked: list[object] = []
+    first.asked.connect(lambda paths, demo: asked.append((paths, demo)))
+    odd = ["größe 日本.gguf", "two\nlines.gguf"] if sys.platform != "win32" else ["größe.gguf"]
+    process = subprocess.Popen([sys.executable, "-c", _SECOND_START, name, *odd])
+    qtbot.waitUntil(lambda: process.poll() is not None, timeout=60_000)
+    assert process.returncode == 0
+    assert asked == [([Path.cwd() / text for text in odd], False)]
+
+
+def test_without_a_window_there_is_nothing_to_hand_over_to(qapp: object, name: str) -> None:
+    assert not hand_over(name, [])
+
+
+def test_folders_apart_have_windows_apart(tmp_path: Path) -> None:
+    assert socket_name(tmp_path / "a") != socket_name(tmp_path / "b")
+    assert socket_name(tmp_path / "a") == socket_name(Path(str(tmp_path)) / "a")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"[]\n",
+        b"{}\n",
+        b'{"models": 5, "demo": false}\n',
+        b"\xff\xfe\n",
+        b"[" * 9999 + b"\n",
+    ],
+)
+def test_nonsense_is_dropped_and_the_window_goes_on(
+    qtbot: QtBot, first: FirstInstance, name: str, line: bytes
+) -> None:
+    asked: list[object] = []
+    first.asked.connect(lambda paths, demo: asked.append(paths))
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    assert socket.waitForConnected(5000)
+    socket.write(line)
+    socket.flush()
+    qtbot.waitUntil(
+        lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=10_000
+    )
+    assert asked == []
+    assert first.listening
+
+
+def test_what_a_crash_left_behind_is_replaced(qtbot: QtBot, name: str) -> None:
+    crash = (
+        "import os, sys; from PySide6.QtCore import QCoreApplication;"
+        "from moelauncher.gui.single_instance import FirstInstance;"
+        "app = QCoreApplication([]); one = FirstInstance(sys.argv[1]);"
+        "os._exit(0 if one.listening else 1)"
+    )
+    assert subprocess.run([sys.executable, "-c", crash, name], timeout=60).returncode == 0
+    instance = FirstInstance(name)
+    assert instance.listening
+    instance.close()
+    instance.deleteLater()
