@@ -259,9 +259,7 @@ def _handed_over(arguments: argparse.Namespace) -> bool:
 
     _application()
     models = [] if arguments.model is None else [arguments.model]
-    return hand_over(
-        socket_name(app_paths(arguments.basedir).config), models, demo=arguments.demo
-    )
+    return hand_over(socket_name(app_paths(arguments.basedir).config), models, demo=arguments.demo)
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

@@ -1,0 +1,86 @@
+"""The model list in the built window: a second start, the card, verdicts, drops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from moelauncher.gui.model_list_model import ModelListModel
+from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.window_driver import WindowDriver, settings_file
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "models"
+    write_tiny_model(place / "a.gguf", "moe", name="Alpha")
+    return place
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, tmp_path: Path, folder: Path) -> Iterator[WindowDriver]:
+    base = tmp_path / "base"
+    settings_file(base, f"[models]\nfolders = ['{folder}']\n")
+    shown = WindowDriver(qtbot, ["--basedir", str(base)])
+    try:
+        shown.wait(lambda: len(shown.window.model_list.entries()) == 1)
+        yield shown
+    finally:
+        shown.close()
+
+
+def test_a_second_start_selects_its_model_in_the_running_window(
+    driver: WindowDriver, tmp_path: Path
+) -> None:
+    other = write_tiny_model(tmp_path / "elsewhere" / "b.gguf", "dense", name="Beta")
+    second = subprocess.Popen(
+        [sys.executable, "-m", "moelauncher", str(other), "--basedir", str(tmp_path / "base")],
+        cwd=Path(__file__).parents[2],
+    )
+    driver.wait(lambda: second.poll() is not None)
+    assert second.returncode == 0
+    driver.wait(lambda: driver.window.heading.name.text() == "Beta")
+    selected = driver.window.model_list.selected()
+    assert selected is not None and selected.path == other
+
+
+def test_the_card_of_the_selected_model_opens(driver: WindowDriver, folder: Path) -> None:
+    button = driver.widget(QPushButton, "cardButton")
+    assert not button.isEnabled()
+    driver.window.model_list.select_path(folder / "a.gguf")
+    driver.wait(button.isEnabled)
+    driver.press("cardButton")
+    driver.wait(lambda: driver.program.session.cards.dialog is not None)
+    dialog = driver.program.session.cards.dialog
+    assert dialog is not None
+    assert dialog.name.text() == "Alpha"
+    assert dialog.here_title.isVisible()
+    dialog.close()
+    assert driver.program.session.cards.dialog is None
+    # From the row's menu, for any model.
+    driver.window.model_list.menus.card.emit(driver.window.model_list.entries()[0])
+    driver.wait(lambda: driver.program.session.cards.dialog is not None)
+    again = driver.program.session.cards.dialog
+    assert again is not None
+    again.close()
+
+
+def test_rows_are_judged_in_the_built_window(driver: WindowDriver) -> None:
+    def verdict() -> str:
+        row = driver.window.model_list.list.model().index(0, 0).data(ModelListModel.ROW)
+        return str(row.verdict)
+
+    driver.wait(lambda: verdict() in ("fits in RAM, runs on the CPU", "fits on the GPU"))
+
+
+def test_folders_that_are_dropped_are_added(driver: WindowDriver, tmp_path: Path) -> None:
+    dropped = tmp_path / "dropped" / "deep"
+    write_tiny_model(dropped / "c.gguf", "dense", name="Gamma")
+    driver.window.paths_dropped.emit([tmp_path / "dropped"])
+    driver.wait(lambda: driver.window.heading.name.text() == "Gamma")
