@@ -163,6 +163,7 @@ class Program(QObject):
             self._build_known,
             _note,
         )
+        self.session.chat.start()
         self.session.library.refresh()
         if self._arguments.model is not None:
             self.session.library.add_paths([self._arguments.model])

@@ -114,7 +114,7 @@ class ChatStore:
             rows = [
                 ChatRow(
                     chat_id,
-                    title or auto_title,
+                    title or auto_title or tr("Empty chat"),
                     updated_s,
                     n_turns,
                     label,
@@ -169,9 +169,9 @@ class ChatStore:
 
     def save(self, chat: KeptChat) -> None:
         """Write what changed since this chat was last saved or loaded."""
-        if not chat.conversation.nodes:
-            return
         before = self._written.get(chat.id)
+        if before is None and not chat.conversation.nodes:
+            return
         with self._change():
             self._save_head(chat, before)
             self._save_turns(chat, before.conversation if before else Conversation())

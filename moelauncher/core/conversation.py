@@ -253,6 +253,21 @@ class Conversation:
             left_out=self.left_out - gone,
         )
 
+    def undelete(self, before: Conversation, key: int) -> Conversation:
+        """Bring back what ``before.delete(key)`` took away, whatever was said since."""
+        self._refuse_streaming()
+        back = {k: before.nodes[k] for k in before.beneath(key)}
+        parent = before.nodes[key].parent
+        if parent != ROOT and parent not in self.nodes:
+            return self
+        within = {p: c for p, c in before.chosen.items() if p in back}
+        return replace(
+            self,
+            nodes=MappingProxyType({**self.nodes, **back}),
+            chosen=MappingProxyType({**self.chosen, **within, parent: key}),
+            left_out=self.left_out | (before.left_out & frozenset(back)),
+        )
+
     def leave_out(self, keys: Iterable[int]) -> Conversation:
         """Give the model these turns no longer; they stay to be read."""
         return replace(self, left_out=self.left_out | frozenset(keys) & frozenset(self.nodes))

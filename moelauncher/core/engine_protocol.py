@@ -74,6 +74,8 @@ class GenerateRequest:
     stop: tuple[str, ...] = ()
     #: Variables for the template ("enable_thinking", "reasoning_effort").
     template_values: Mapping[str, object] = field(default_factory=dict)
+    #: The last message is a reply that was cut off: write on where it ends.
+    continues: bool = False
     ignore_end_of_generation: bool = False  # benchmarks: always max_tokens
 
 
@@ -102,6 +104,8 @@ class LoadReport:
     flash_attention: bool | None
     buffers: tuple[BufferReport, ...]
     template_source: str  # "model" | "chatml": without its own template a model gets ChatML
+    #: The template that is used: what it can switch is found by looking at it.
+    template_text: str = field(default="", repr=False, kw_only=True)
     #: Where the load did not do what the plan said: one sentence each. Empty: verified.
     mismatches: tuple[str, ...] = ()
     #: llama.cpp's own warnings, as plain text.

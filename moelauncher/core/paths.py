@@ -44,6 +44,11 @@ class AppPaths:
         return self.data / "loads.jsonl"
 
     @property
+    def chats_file(self) -> Path:
+        """All chats, SQLite."""
+        return self.data / "chats.sqlite3"
+
+    @property
     def log_file(self) -> Path:
         """The window's newest log."""
         return self.logs / "moelauncher.log"

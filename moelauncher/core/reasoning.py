@@ -49,6 +49,36 @@ def splitter_for(template: str, prompt: str) -> ReasoningSplitter:
     return BlockSplitter(tuple(pair for pair in BLOCKS if pair[1] in template) or BLOCKS[:1])
 
 
+def begun_reply(
+    template: str, prompt: str, reasoning: str, text: str
+) -> tuple[str, ReasoningSplitter]:
+    """A reply as far as it got, as the model wrote it, and the splitter for what follows.
+
+    To be put behind ``prompt``, which ends where the reply starts.
+    """
+    if CHANNEL in template and MESSAGE in template:
+        thought = f"{CHANNEL}analysis{MESSAGE}{reasoning}" if reasoning else ""
+        if not text:
+            return _without_overlap(prompt, thought), ChannelSplitter(in_body="analysis")
+        start = "<|end|><|start|>assistant" if thought else ""
+        said = f"{thought}{start}{CHANNEL}final{MESSAGE}{text}"
+        return _without_overlap(prompt, said), ChannelSplitter(in_body="final")
+    tail = prompt.rstrip()
+    opened = next((pair for pair in BLOCKS if tail.endswith(pair[0])), None)
+    pair = opened or next((pair for pair in BLOCKS if pair[1] in template), BLOCKS[0])
+    before = "" if opened else f"{pair[0]}\n"
+    if not text:
+        return before + reasoning, BlockSplitter((pair,), inside=True, fresh=False)
+    if not reasoning and not opened:
+        return text, NoSplitter()
+    return f"{before}{reasoning}\n{pair[1]}\n\n{text}", NoSplitter()
+
+
+def _without_overlap(prompt: str, said: str) -> str:
+    # Some templates write the first mark of the reply themselves.
+    return said[len(CHANNEL) :] if prompt.endswith(CHANNEL) else said
+
+
 class NoSplitter:
     """All is answer: for text that is continued without a template."""
 
@@ -67,11 +97,13 @@ class BlockSplitter:
     An answer that merely talks about ``<think>`` is thus left alone.
     """
 
-    def __init__(self, blocks: tuple[tuple[str, str], ...], inside: bool = False) -> None:
+    def __init__(
+        self, blocks: tuple[tuple[str, str], ...], inside: bool = False, fresh: bool = True
+    ) -> None:
         self._blocks = blocks
         self._closing = blocks[0][1] if inside else ""
         self._state = "inside" if inside else "before"
-        self._fresh = True  # white space between a mark and its text is not shown
+        self._fresh = fresh  # white space between a mark and its text is not shown
         self._held = ""
 
     def feed(self, text: str) -> tuple[str, str]:
@@ -127,10 +159,10 @@ class BlockSplitter:
 class ChannelSplitter:
     """``<|channel|>analysis<|message|>...<|end|>``: only the channel "analysis" is thinking."""
 
-    def __init__(self, in_header: bool = False) -> None:
+    def __init__(self, in_header: bool = False, in_body: str = "") -> None:
         self._held = ""
         self._header = in_header
-        self._reasoning = False
+        self._reasoning = in_body == "analysis"
 
     def feed(self, text: str) -> tuple[str, str]:
         """See :class:`ReasoningSplitter`."""

@@ -19,7 +19,7 @@ from moelauncher.core.engine_protocol import (
 )
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.prompt_prefix import common_prefix
-from moelauncher.core.reasoning import NoSplitter, ReasoningSplitter, splitter_for
+from moelauncher.core.reasoning import NoSplitter, ReasoningSplitter, begun_reply, splitter_for
 from moelauncher.core.token_text import StopStrings, Utf8Joiner
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
@@ -80,15 +80,21 @@ class Generation:
             prompt = _Prompt(tokens, len(tokens), NoSplitter())
         else:
             text = self._render(open_reply=True)
+            template = self._model.template.text
+            splitter = splitter_for(template, text)
+            if request.continues:
+                begun = request.messages[-1]
+                so_far, splitter = begun_reply(template, text, begun.reasoning, begun.content)
+                text += so_far
             tokens = vocabulary.tokenise_prompt(text)
-            splitter = splitter_for(self._model.template.text, text)
             prompt = _Prompt(tokens, self._history_length(tokens), splitter)
         self._check_length(len(prompt.tokens))
         return prompt
 
     def _render(self, open_reply: bool) -> str:
+        messages = self._request.messages
         return self._model.template.render(
-            self._request.messages,
+            messages[:-1] if self._request.continues else messages,
             self._request.template_values,
             open_reply=open_reply,
             cancelled=lambda: self._stop.raised,

@@ -305,6 +305,7 @@ class LlamaEngine:
             flash_attention=flash if flash is not None else model.flash_attention,
             buffers=log.buffers,
             template_source=model.template.source,
+            template_text=model.template.text,
             mismatches=find_mismatches(request, log, model_lines),
             warnings=warnings,
         )

@@ -5,10 +5,12 @@ Values come in by methods, wishes go out by signals; it knows no engine. GUI thr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from moelauncher.core.conversation import Conversation
+from moelauncher.core.conversation import Conversation, ShownTurn
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import Controls
@@ -16,6 +18,7 @@ from moelauncher.gui import theme as look
 from moelauncher.gui.chat_view import ChatView
 from moelauncher.gui.composer import Composer
 from moelauncher.gui.message_scroll import COLUMN_MAX_PX
+from moelauncher.gui.undo_bar import UndoBar
 
 COMPOSER_SIDE_PX = 20
 
@@ -27,11 +30,15 @@ class ChatPane(QWidget):
         send_requested(str): the user sent this text (never blank).
         stop_requested(): the user wants the running reply to end.
         new_chat_requested(): the user wants to start over.
+        turn_action(str, int): one of the actions beneath a message, and the key of its turn.
+        edit_cancelled(): the message that was being edited stays as it is.
     """
 
     send_requested = Signal(str)
     stop_requested = Signal()
     new_chat_requested = Signal()
+    turn_action = Signal(str, int)
+    edit_cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +58,12 @@ class ChatPane(QWidget):
         look.set_tone(self._notice, "warn")
         self._notice.hide()
 
+        self.undo = UndoBar(0, self)
+        self.undo.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+        undo_row = QHBoxLayout()
+        undo_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
+        undo_row.addWidget(self.undo)
+
         bottom = QHBoxLayout()
         bottom.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, look.PANE_MARGIN)
         bottom.addWidget(self.composer)
@@ -58,11 +71,14 @@ class ChatPane(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(look.GRID)
         column.addWidget(self.view, 1)
+        column.addLayout(undo_row)
         column.addWidget(self._notice)
         column.addLayout(bottom)
         self.setFocusProxy(self.composer)
 
         self.composer.send_requested.connect(self.send_requested)
+        self.view.action_requested.connect(self.turn_action)
+        self.composer.edit_cancelled.connect(self.edit_cancelled)
         self.composer.stop_requested.connect(self.stop_requested)
         self.composer.new_chat_requested.connect(self.new_chat_requested)
         self.set_empty_hint(self.tr("Pick a model on the left and press Launch, then write below."))
@@ -72,6 +88,23 @@ class ChatPane(QWidget):
         """Replace the chat by a kept one."""
         self.view.show_conversation(conversation)
         self._refresh_new_chat()
+
+    def show_turns(self, turns: Sequence[ShownTurn]) -> None:
+        """Show this branch; what is there already stays in its place."""
+        self.view.show_turns(turns)
+        self._refresh_new_chat()
+
+    def scroll_to_end(self) -> None:
+        """Show the newest message, and follow it."""
+        self.view.scroll_to_end()
+
+    def begin_edit(self, text: str) -> None:
+        """Put an earlier message into the field, to be sent as another version."""
+        self.composer.begin_edit(text)
+
+    def end_edit(self) -> None:
+        """Edit nothing any more; what was being written before comes back."""
+        self.composer.end_edit()
 
     def add_user_message(self, text: str) -> None:
         """Show what the user sent."""

@@ -89,9 +89,7 @@ class ChatListModel(QAbstractListModel):
             return f"{row.title}, {second_line(row)}"
         return None
 
-    def setData(
-        self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole
-    ) -> bool:
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if role != Qt.ItemDataRole.EditRole or not isinstance(value, str):
             return False
         row = self.rows[index.row()]
@@ -168,9 +166,7 @@ class ChatRowDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(200, self.row_height())
 
-    def createEditor(
-        self, parent: QWidget, option: QStyleOptionViewItem, index: Index
-    ) -> QWidget:
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = QLineEdit(parent)
         editor.setAccessibleName(tr("Title of the chat"))
         return editor

@@ -78,7 +78,7 @@ class ChatsPane(QWidget):
         self._list_or_hint = QStackedLayout()
         self._list_or_hint.addWidget(self.list)
         self._list_or_hint.addWidget(self._hint)
-        self.undo = UndoBar(self)
+        self.undo = UndoBar(look.PANE_MARGIN, self)
         self._searched = QTimer(self, singleShot=True, interval=SEARCH_AFTER_MS)
         self._searched.timeout.connect(lambda: self.search_changed.emit(self.search.text()))
 
@@ -108,6 +108,11 @@ class ChatsPane(QWidget):
         """Mark the chat that is shown; empty: one that is not kept yet."""
         self._current = chat_id
         self._mark()
+
+    def title_of(self, chat_id: str) -> str:
+        """What the list calls a chat; empty if it is not listed."""
+        row = self._row_at(self._model.index_of(chat_id))
+        return row.title if row is not None else ""
 
     def offer_undo(self, title: str, take_back: Callable[[], None]) -> None:
         """Say that a chat was deleted, and how to get it back."""

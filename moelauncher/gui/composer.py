@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
+from moelauncher.gui.pane import plain_label
 
 LINES_MAX = 8
 #: Within this time after a composition ended, Enter still belongs to it.
@@ -135,16 +136,19 @@ class Composer(QWidget):
         send_requested(str): send this text; the field is cleared by then.
         stop_requested(): end the running reply.
         new_chat_requested(): start over.
+        edit_cancelled(): the message that was being edited stays as it is.
     """
 
     send_requested = Signal(str)
     stop_requested = Signal()
     new_chat_requested = Signal()
+    edit_cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._send_enabled = False
         self._last_sent = ""
+        self._draft: str | None = None  # what was being written before an edit began
         self.field = MessageField(self)
         self.field.setObjectName("chatInput")
         self.field.setAccessibleName(self.tr("Message"))
@@ -185,6 +189,22 @@ class Composer(QWidget):
         wide = max(self.send.sizeHint().width(), self.stop.sizeHint().width(), 72)
         place.setFixedSize(QSize(wide, look.CONTROL_HEIGHT))
 
+        self.edit_line = QWidget(self)
+        edit_text = plain_label(
+            self.tr("Editing an earlier message: Send begins a branch"), "muted"
+        )
+        edit_text.setFont(look.font("small"))
+        edit_cancel = QPushButton(self.tr("Cancel"), self.edit_line)
+        edit_cancel.setObjectName("cancelEditButton")
+        edit_cancel.setProperty("kind", "link")
+        edit_cancel.clicked.connect(self._cancel_edit)
+        edit_row = QHBoxLayout(self.edit_line)
+        edit_row.setContentsMargins(0, 0, 0, 0)
+        edit_row.addWidget(edit_text)
+        edit_row.addStretch(1)
+        edit_row.addWidget(edit_cancel)
+        self.edit_line.hide()
+
         row = QHBoxLayout()
         row.setSpacing(look.GRID)
         row.addWidget(self.new_chat)
@@ -194,6 +214,7 @@ class Composer(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 10)
         column.setSpacing(look.GRID)
+        column.addWidget(self.edit_line)
         column.addWidget(self.field)
         column.addLayout(row)
         self.setFocusProxy(self.field)
@@ -206,6 +227,21 @@ class Composer(QWidget):
         self.field.setPlaceholderText(
             self.tr("Message {model}").format(model=name) if name else self.tr("Message")
         )
+
+    def begin_edit(self, text: str) -> None:
+        """Put an earlier message into the field; what was there waits."""
+        if self._draft is None:
+            self._draft = self.field.toPlainText()
+        self._put(text)
+        self.edit_line.show()
+        self.field.setFocus()
+
+    def end_edit(self) -> None:
+        """Back to what was being written before the edit."""
+        if self._draft is not None:
+            self._put(self._draft)
+            self._draft = None
+            self.edit_line.hide()
 
     def set_enabled_actions(self, send: bool, stop: bool) -> None:
         """Which of Send and Stop work now; Stop takes Send's place while it does."""
@@ -244,19 +280,31 @@ class Composer(QWidget):
         if not text or not self._send_enabled:
             return
         self._last_sent = text
-        self.field.clear()
+        self.field.setPlainText(self._draft or "")
+        self._draft = None
+        self.edit_line.hide()
         self.send_requested.emit(text)
 
     def _escape(self) -> None:
         if self.stop.isEnabled():
             self.stop_requested.emit()
+        elif self._draft is not None:
+            self._cancel_edit()
+
+    def _cancel_edit(self) -> None:
+        self.end_edit()
+        self.edit_cancelled.emit()
+        self.field.setFocus()
 
     def _recall(self) -> None:
         if self._last_sent:
-            self.field.setPlainText(self._last_sent)
-            cursor = self.field.textCursor()
-            cursor.movePosition(cursor.MoveOperation.End)
-            self.field.setTextCursor(cursor)
+            self._put(self._last_sent)
+
+    def _put(self, text: str) -> None:
+        self.field.setPlainText(text)
+        cursor = self.field.textCursor()
+        cursor.movePosition(cursor.MoveOperation.End)
+        self.field.setTextCursor(cursor)
 
     def _refresh(self) -> None:
         self.send.setEnabled(self._send_enabled and bool(self.field.toPlainText().strip()))

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.gui.chats_pane import ChatsPane
 from moelauncher.gui.log_pane import LogPane
 from moelauncher.gui.memory_pane import MemoryPane
 from moelauncher.gui.model_heading import ModelHeading
@@ -114,6 +115,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.model_list = model_list
         self.chat = chat
+        self.chats = ChatsPane()
         self.heading = ModelHeading()
         self.memory = MemoryPane()
         self.placement = PlacementPane()
@@ -124,7 +126,7 @@ class MainWindow(QMainWindow):
         self._columns = self._splitter(Qt.Orientation.Horizontal)
         for index, (pane, least) in enumerate(
             (
-                (self.model_list, LEFT_MINIMUM),
+                (self._left(), LEFT_MINIMUM),
                 (self._middle(), MIDDLE_MINIMUM),
                 (self._right(), RIGHT_MINIMUM),
             )
@@ -164,6 +166,14 @@ class MainWindow(QMainWindow):
         splitter.setChildrenCollapsible(False)
         return splitter
 
+    def _left(self) -> QWidget:
+        self._lists = self._splitter(Qt.Orientation.Vertical)
+        self._lists.addWidget(self.model_list)
+        self._lists.addWidget(self.chats)
+        self._lists.setStretchFactor(0, 1)
+        self._lists.setStretchFactor(1, 1)
+        return self._lists
+
     def _middle(self) -> QWidget:
         middle = QWidget()
         column = QVBoxLayout(middle)
@@ -194,6 +204,7 @@ class MainWindow(QMainWindow):
         self.resize(size.expandedTo(MINIMUM_SIZE))
         middle = self.width() - LEFT_WIDTH - RIGHT_WIDTH - 2
         self._columns.setSizes([LEFT_WIDTH, middle, RIGHT_WIDTH])
+        self._lists.setSizes([self.height() * 11 // 20, self.height() * 9 // 20])
         self._rows.setSizes([self.height() - LOG_HEIGHT, LOG_HEIGHT])
 
     # What is remembered
@@ -203,6 +214,7 @@ class MainWindow(QMainWindow):
         return {
             "geometry": self.saveGeometry().toBase64().toStdString(),
             "columns": self._columns.sizes(),
+            "lists": self._lists.sizes(),
             "rows": self._rows.sizes() if self.log.isVisible() else None,
             "more": self.placement.more_button.isChecked(),
         }
@@ -215,6 +227,9 @@ class MainWindow(QMainWindow):
         columns = _sizes(state.get("columns"), 3)
         if columns:
             self._columns.setSizes(columns)
+        lists = _sizes(state.get("lists"), 2)
+        if lists:
+            self._lists.setSizes(lists)
         rows = _sizes(state.get("rows"), 2)
         if rows:
             self.log.show()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
-from moelauncher.gui.message_view import MessageView
+from moelauncher.gui.message_view import ACTIONS, MessageView
 
 TOP_PX = 20.0
-BETWEEN_PX = 20.0
+#: The row of actions beneath each message adds to this.
+BETWEEN_PX = 8.0
 
 
 class MessageColumn:
@@ -116,11 +117,17 @@ class MessageColumn:
         return True
 
     def hot_spots(self) -> list[tuple[int, int]]:
-        """Everything that can be clicked, in reading order: (message, hot spot in it)."""
+        """What Tab reaches, in reading order: (message, hot spot in it).
+
+        Actions of the last two messages only: a long chat would have hundreds, and the
+        context menu has them all.
+        """
+        late = len(self.messages) - 2
         return [
             (number, index)
             for number, message in enumerate(self.messages)
-            for index in range(len(message.hot_spots))
+            for index, spot in enumerate(message.hot_spots)
+            if number >= late or spot.kind not in ACTIONS
         ]
 
     def _estimate(self) -> None:

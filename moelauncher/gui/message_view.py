@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
+    QFontMetricsF,
     QPainter,
     QPalette,
     QTextCharFormat,
     QTextCursor,
 )
 
+from moelauncher.core.conversation import ShownTurn
 from moelauncher.gui import theme as look
 from moelauncher.gui.code_block import CodeBlock
 from moelauncher.gui.markdown import (
@@ -27,6 +29,13 @@ from moelauncher.gui.markdown import (
 )
 
 REPLY_MAX_PX = 720.0
+#: The row beneath a message in which its actions appear; always there, so nothing moves.
+ACTIONS_PX = 26.0
+ARROW_PX = 24.0
+#: What can be done with a turn: kinds of hot spots in the row beneath it.
+ACTIONS = frozenset({"older", "newer", "copy_turn", "edit", "regenerate", "go_on", "delete"})
+#: These say where one is among the versions, so they are seen without hovering.
+_ALWAYS_SEEN = frozenset({"older", "newer"})
 FOLD_HEIGHT = 22.0
 #: Even unfolded no more than this is laid out; copying still gives all of it.
 SHOWN_CHARS_LIMIT = 200_000
@@ -36,7 +45,8 @@ SHOWN_CHARS_LIMIT = 200_000
 class HotSpot:
     """Something in a message that can be clicked, or reached by Tab.
 
-    ``kind``: "thought", "details", "more" (folds), "copy" (``payload`` is the code).
+    ``kind``: "thought", "details", "more" (folds), "copy" (``payload`` is the code), or one
+    of :data:`ACTIONS`.
     """
 
     kind: str
@@ -79,6 +89,23 @@ class MessageView:
         self.hot_spots: list[HotSpot] = []
         self.height = 0.0
         self._width: float | None = None
+        #: The turn shown; None: a message that belongs to no kept turn.
+        self.shown: ShownTurn | None = None
+        self._version_rect = QRectF()
+        #: Whether the actions are seen: under the mouse, or the last message.
+        self.actions_seen = False
+
+    def set_shown(self, shown: ShownTurn) -> None:
+        """Which turn this is, and which of its versions."""
+        if shown != self.shown:
+            before, self.shown = self.shown, shown
+            if before is None or _place_of(before) != _place_of(shown):
+                self._width = None  # other actions; the documents stay
+
+    @property
+    def streaming(self) -> bool:
+        """Whether text is still to come."""
+        return False
 
     @property
     def plain_text(self) -> str:
@@ -89,6 +116,11 @@ class MessageView:
     def source_text(self) -> str:
         """What was written: the user's text, or the reply's Markdown."""
         raise NotImplementedError
+
+    @property
+    def plain_body(self) -> str:
+        """What was said, as it reads on the screen, without Markdown's marks."""
+        return self.source_text
 
     def is_laid_out(self, width: float) -> bool:
         """Whether ``height`` is exact for ``width``."""
@@ -158,8 +190,52 @@ class MessageView:
             if part.rect.intersects(clip.adjusted(-40, -40, 40, 40)):
                 self._paint_part(painter, part, clip, selection_of(index), colors)
         for spot in self.hot_spots:
-            if spot.rect.intersects(clip):
+            hidden = spot.kind in ACTIONS - _ALWAYS_SEEN and not self.actions_seen
+            if spot.rect.intersects(clip) and not hidden:
                 self._paint_hot_spot(painter, spot, spot == pressed, colors)
+        self._paint_version(painter, colors)
+
+    def _add_actions(self, left: float, right: float, y: float) -> None:
+        """Put the row of actions at ``y``: from ``left`` on, or ending at ``right`` if that is
+        more than 0.
+        """
+        self._version_rect = QRectF()
+        if self.shown is None or self.streaming:
+            return
+        font = QFontMetricsF(look.font("small"))
+        row = [
+            (kind, label, font.horizontalAdvance(label) + 2 * look.GRID)
+            for kind, label in self._actions(self.shown)
+        ]
+        if self.shown.n_versions > 1:
+            count = ("", "", font.horizontalAdvance(self._version_text()))
+            versions = [("older", "‹", ARROW_PX), count, ("newer", "›", ARROW_PX)]
+            # At the outer edge, where they stand still while the others come and go.
+            row = [*row, *versions] if right > 0 else [*versions, *row]
+        x = right - sum(width for _, _, width in row) if right > 0 else left
+        for kind, label, width in row:
+            rect = QRectF(x, y + 2, width, ACTIONS_PX - 4)
+            if kind:
+                self.hot_spots.append(HotSpot(kind, rect, label, str(self.shown.key)))
+            else:
+                self._version_rect = rect
+            x += width
+
+    def _actions(self, shown: ShownTurn) -> list[tuple[str, str]]:
+        """The actions of this kind of message, as (kind, label)."""
+        return []
+
+    def _version_text(self) -> str:
+        if self.shown is None:
+            return ""
+        return f"{self.shown.version} / {self.shown.n_versions}"
+
+    def _paint_version(self, painter: QPainter, colors: look.Palette) -> None:
+        if self._version_rect.isEmpty():
+            return
+        painter.setFont(look.font("small", figures=True))
+        painter.setPen(colors.muted)
+        painter.drawText(self._version_rect, Qt.AlignmentFlag.AlignCenter, self._version_text())
 
     def _arrange(self, width: float) -> None:
         raise NotImplementedError
@@ -199,12 +275,22 @@ class MessageView:
         self, painter: QPainter, spot: HotSpot, hovered: bool, colors: look.Palette
     ) -> None:
         painter.setFont(look.font("small"))
-        if spot.kind == "copy" and hovered:
+        button = spot.kind == "copy" or spot.kind in ACTIONS
+        if button and hovered:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(colors.hover)
             painter.drawRoundedRect(spot.rect, look.HALF, look.HALF)
-        painter.setPen(colors.text if hovered else colors.muted)
+        ends = self.shown is not None and (
+            (spot.kind == "older" and self.shown.version == 1)
+            or (spot.kind == "newer" and self.shown.version == self.shown.n_versions)
+        )
+        painter.setPen(colors.border if ends else colors.text if hovered else colors.muted)
         flags = Qt.AlignmentFlag.AlignVCenter | (
-            Qt.AlignmentFlag.AlignHCenter if spot.kind == "copy" else Qt.AlignmentFlag.AlignLeft
+            Qt.AlignmentFlag.AlignHCenter if button else Qt.AlignmentFlag.AlignLeft
         )
         painter.drawText(spot.rect, flags, spot.label)
+
+
+def _place_of(shown: ShownTurn) -> tuple[object, ...]:
+    turn = shown.turn
+    return shown.key, shown.version, shown.n_versions, shown.left_out, turn.can_go_on, turn.state

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QTextCursor,
 )
 
-from moelauncher.core.conversation import Turn, TurnState
+from moelauncher.core.conversation import ShownTurn, Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
@@ -27,6 +27,7 @@ from moelauncher.gui.markdown import (
     style_plain,
 )
 from moelauncher.gui.message_view import (
+    ACTIONS_PX,
     FOLD_HEIGHT,
     REPLY_MAX_PX,
     SHOWN_CHARS_LIMIT,
@@ -61,6 +62,7 @@ class ReplyMessage(MessageView):
         self._error: LauncherError | None = None
         self._thought_open = False
         self._details_open = False
+        self._cut = False
         self._copied: HotSpot | None = None
         self._progress_rect = QRectF()
         self._body: TextPart | None = None
@@ -68,12 +70,14 @@ class ReplyMessage(MessageView):
 
     @classmethod
     def of_turn(cls, turn: Turn, show_label: bool) -> ReplyMessage:
-        """A reply that was written earlier; how long it thought is not known any more."""
+        """A reply that was written earlier, or is to be written on."""
         message = cls(turn.label, show_label)
         message._text, message._reasoning = turn.text, turn.reasoning
         message._stats, message._placement_text = turn.stats, turn.placement_text
         message._error = turn.error
+        message._thought_s = turn.thought_s
         message._streaming = turn.state is TurnState.STREAMING
+        message._cut = turn.state is TurnState.CUT
         return message
 
     @property
@@ -106,6 +110,12 @@ class ReplyMessage(MessageView):
         if self._waiting_text():
             shown.append(self._waiting_text())
         return "\n".join(text for text in shown if text)
+
+    @property
+    def plain_body(self) -> str:
+        if self._width is None:
+            self.lay_out(REPLY_MAX_PX)
+        return self._body.document.toPlainText() if self._body is not None else ""
 
     @property
     def code_texts(self) -> list[str]:
@@ -220,11 +230,22 @@ class ReplyMessage(MessageView):
         if self._error is not None:
             y += self._add_error(y + (look.GRID if y else 0), column, colors)
             y += look.GRID if self._text or self._reasoning else 0
-        if self._stats is not None:
+        if self._cut:
+            y += look.GRID if y else 0
+            text = tr("cut off: the program ended while this was being written")
+            y += self._add_runs("footer", [(text, False)], y, column, colors.warn)
+        elif self._stats is not None and not self._streaming:
             runs = footer_runs(self._stats, self._placement_text)
             y += look.GRID
             y += self._add_runs("footer", runs, y, column, colors.muted)
-        self.height = max(y, FOLD_HEIGHT)
+        self._add_actions(-look.GRID, 0.0, max(y, FOLD_HEIGHT))
+        self.height = max(y, FOLD_HEIGHT) + ACTIONS_PX
+
+    def _actions(self, shown: ShownTurn) -> list[tuple[str, str]]:
+        found = [("copy_turn", tr("Copy")), ("regenerate", tr("Regenerate"))]
+        if shown.turn.can_go_on:
+            found.insert(0, ("go_on", tr("Continue")))
+        return [*found, ("delete", tr("Delete"))]
 
     def _add_runs(
         self, kind: str, runs: list[tuple[str, bool]], y: float, column: float, ink: QColor
@@ -340,7 +361,7 @@ class ReplyMessage(MessageView):
 
     def _estimated(self, text_height: float) -> float:
         extra = FOLD_HEIGHT if self._reasoning else 0.0
-        return text_height + extra + (30.0 if self._stats is not None else 0.0)
+        return text_height + extra + ACTIONS_PX + (30.0 if self._stats is not None else 0.0)
 
     def paint(
         self, painter: QPainter, clip: QRectF, selection_of: SelectionOf, pressed: HotSpot | None

@@ -1,8 +1,8 @@
 """What goes on between the selected model, the engine and the chat.
 
-One state (``core.session_state``), one engine (through :class:`EngineBridge`), one
-conversation. It turns the window's wishes into requests, and the engine's events into what
-the panes show. GUI thread only.
+One state (``core.session_state``), one engine (through :class:`EngineBridge`); the chat and
+its branches stand in :mod:`moelauncher.gui.chat_session`. It turns the window's wishes into
+requests, and the engine's events into what the panes show. GUI thread only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core import settings as keys
 from moelauncher.core.catalog import CatalogEntry, load_facts
-from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import (
     EngineEvent,
     Finished,
@@ -52,6 +51,7 @@ from moelauncher.core.session_state import (
 )
 from moelauncher.core.token_rate import TokenRate
 from moelauncher.gui.card_desk import CardDesk
+from moelauncher.gui.chat_session import ChatSession
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
@@ -111,6 +111,7 @@ class Session(QObject):
         self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.cards = CardDesk(window, self.planner, self._jobs, self)
+        self.chat = ChatSession(window, services, self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None
@@ -122,7 +123,6 @@ class Session(QObject):
         self._load_number = 0
         self._reply_number = 0
         self._unload_number = 0
-        self._conversation = Conversation(system=services.settings.get(keys.SYSTEM_PROMPT))
         self._rate = TokenRate()
         self._prompt_from_s: float | None = None
         self._context_used: int | None = None
@@ -145,7 +145,8 @@ class Session(QObject):
         window.placement.unload_requested.connect(self.unload)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
-        window.chat.new_chat_requested.connect(self.new_chat)
+        self.chat.reply_wanted.connect(self._answer)
+        self.chat.changed.connect(self._branch_changed)
         self.library.message.connect(window.status.set_message)
         self.cards.message.connect(window.status.set_message)
         self.library.actions.loaded_path = self._path_in_memory
@@ -206,37 +207,13 @@ class Session(QObject):
             self._waiting_text = text
             self.launch()
             return
-        name = self._loaded.facts.name
-        self._conversation = self._conversation.ask(text).begin_reply(name)
-        self._window.chat.add_user_message(text)
-        self._window.chat.begin_reply(name)
-        self._rate.begin()
-        self._prompt_from_s = time.monotonic()
-        self._last_stats = None
-        self._move(SessionEvent.SEND)
-        self._rate_clock.start()
-        self._reply_number = self.bridge.engine.generate(
-            GenerateRequest(
-                messages=self._conversation.messages(),
-                sampling=self._services.settings.sampling(),
-                max_tokens=self._services.settings.get(keys.MAX_TOKENS),
-            )
-        )
+        self.chat.send(text)
 
     def stop(self) -> None:
         """End the reply; what is there stays."""
         if SessionEvent.STOP in possible_events(self.state):
             self._move(SessionEvent.STOP)
             self.bridge.engine.stop()
-
-    def new_chat(self) -> None:
-        """Begin again with an empty conversation."""
-        if self._conversation.streaming:
-            return
-        self._conversation = Conversation(system=self._services.settings.get(keys.SYSTEM_PROMPT))
-        self._window.chat.clear()
-        self._context_used = None
-        self._show()
 
     def on_snapshot(self, snapshot: MachineSnapshot) -> None:
         """The meters' newest word."""
@@ -248,8 +225,26 @@ class Session(QObject):
         self.planner.save()
         self._rate_clock.stop()
         self.library.close()
+        self.chat.close()
         self.bridge.close()
         self._jobs.close()
+
+    # The chat's wishes
+
+    def _answer(self, request: GenerateRequest) -> None:
+        """Let the loaded model answer; the chat has opened the reply."""
+        self._rate.begin()
+        self._prompt_from_s = time.monotonic()
+        self._last_stats = None
+        self._move(SessionEvent.SEND)
+        self._rate_clock.start()
+        self._reply_number = self.bridge.engine.generate(request)
+
+    def _branch_changed(self) -> None:
+        """The numbers of the visible branch are those of its last reply."""
+        reply = self.chat.conversation.last_reply
+        self._context_used = reply.stats.context_used if reply and reply.stats else None
+        self._show()
 
     # Selection
 
@@ -373,6 +368,7 @@ class Session(QObject):
         self._window.memory.set_loaded(plan.forecast, weights_mapped=plan.choices.use_mmap)
         self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
         self._window.chat.set_model_name(facts.name)
+        self.chat.set_model(facts.name)
         self._window.chat.set_notice(self._texts.notice(report))
         if before is not None and before.facts.path == facts.path:
             mark = self._texts.mark(before.plan, plan)
@@ -424,9 +420,8 @@ class Session(QObject):
         elif isinstance(event, Finished):
             self._reply_ended(event.stats)
         elif isinstance(event, GenerateFailed):
-            self._conversation = self._conversation.fail(event.error)
-            self._window.chat.fail_reply(event.error)
             self._reply_closed()
+            self.chat.fail(event.error)
             self._log("error", event.error.details)
 
     def _prompt_progressed(self, event: PromptProgress) -> None:
@@ -447,18 +442,15 @@ class Session(QObject):
         self._context_used = self._prompt_tokens + event.n_tokens
 
     def _append(self, text: str, reasoning: str) -> None:
-        if (text or reasoning) and self._conversation.streaming:
-            self._conversation = self._conversation.append(text, reasoning)
-            self._window.chat.append(text, reasoning)
+        self.chat.append(text, reasoning)
 
     def _reply_ended(self, stats: GenerationStats) -> None:
         placement = self._texts.placement(self._loaded.plan) if self._loaded else ""
-        self._conversation = self._conversation.finish(stats, placement)
-        self._window.chat.finish_reply(stats, placement)
         self._last_stats = stats
         self._context_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
         self._reply_closed()
+        self.chat.finish(stats, placement)
         if stats.finish_reason == "context_full":
             self._window.status.set_message(self._texts.context_full(), "warning")
 
@@ -481,6 +473,7 @@ class Session(QObject):
         self._window.memory.set_loaded(None)
         self._window.chat.set_notice("")
         self._window.chat.set_model_name("")
+        self.chat.set_model("")
         self.outcome.gone()
         self.planner.unloaded()
 
@@ -534,6 +527,7 @@ class Session(QObject):
         if not cancelling and self.state is not SessionState.STOPPING:
             self._window.placement.set_progress("", None)
         self._window.chat.set_controls(shown)
+        self.chat.set_can_answer(shown.send_enabled and loaded is not None)
         self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._entry))
         self._show_context(self._context_used)
         self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))

@@ -17,9 +17,9 @@ SHOWN_MS = 12_000
 
 
 class UndoBar(QWidget):
-    """Hidden until :meth:`offer`."""
+    """Hidden until :meth:`offer`; ``side_px``: room at its left and right."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, side_px: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._take_back: Callable[[], None] | None = None
         self.text = ElidedLabel("", self)
@@ -30,7 +30,7 @@ class UndoBar(QWidget):
         self.button.setProperty("kind", "chip")
         self.button.clicked.connect(self.undo)
         row = QHBoxLayout(self)
-        row.setContentsMargins(look.PANE_MARGIN, look.HALF, look.PANE_MARGIN, look.HALF)
+        row.setContentsMargins(side_px, look.HALF, side_px, look.HALF)
         row.setSpacing(look.GRID)
         row.addWidget(self.text, 1)
         row.addWidget(self.button)

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QPen,
 )
 
+from moelauncher.core.conversation import ShownTurn
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.markdown import (
@@ -19,6 +20,7 @@ from moelauncher.gui.markdown import (
     style_plain,
 )
 from moelauncher.gui.message_view import (
+    ACTIONS_PX,
     FOLD_HEIGHT,
     REPLY_MAX_PX,
     SHOWN_CHARS_LIMIT,
@@ -45,6 +47,7 @@ class UserMessage(MessageView):
         self._lines = text.count("\n") + 1
         self._long = len(text) > LONG_USER_CHARS or self._lines > LONG_USER_LINES
         self._open = False
+        self._bubble_height = 0.0
 
     @property
     def plain_text(self) -> str:
@@ -89,15 +92,21 @@ class UserMessage(MessageView):
             rect = QRectF(left, BUBBLE_PAD_Y + height + 2, text_width, FOLD_HEIGHT)
             self.hot_spots = [HotSpot("more", rect, label)]
         self.height = height + fold + 2 * BUBBLE_PAD_Y
+        self._bubble_height = self.height
         if not self._long:
             # Qt adds the extra line height below the text; the bubble shall look even.
-            self.height -= spare_below_line(document)
+            self._bubble_height -= spare_below_line(document)
+        self._add_actions(0.0, width, self._bubble_height)
+        self.height = self._bubble_height + ACTIONS_PX
 
     def _estimated(self, text_height: float) -> float:
         line_px = look.font("body").pixelSize() * 1.5
         if self._long and not self._open:
             text_height = SHOWN_USER_LINES * line_px + FOLD_HEIGHT
-        return text_height + 2 * BUBBLE_PAD_Y
+        return text_height + 2 * BUBBLE_PAD_Y + ACTIONS_PX
+
+    def _actions(self, shown: ShownTurn) -> list[tuple[str, str]]:
+        return [("copy_turn", tr("Copy")), ("edit", tr("Edit")), ("delete", tr("Delete"))]
 
     def _paint_part(
         self,
@@ -108,7 +117,7 @@ class UserMessage(MessageView):
         colors: look.Palette,
     ) -> None:
         width = (self._width or 0.0) - part.origin.x() + BUBBLE_PAD_X
-        bubble = QRectF(part.origin.x() - BUBBLE_PAD_X, 0, width, self.height)
+        bubble = QRectF(part.origin.x() - BUBBLE_PAD_X, 0, width, self._bubble_height)
         painter.setPen(QPen(colors.border, look.BORDER))
         painter.setBrush(colors.raised)
         painter.drawRoundedRect(bubble.adjusted(0.5, 0.5, -0.5, -0.5), BUBBLE_RADIUS, BUBBLE_RADIUS)

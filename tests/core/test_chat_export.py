@@ -58,9 +58,7 @@ def test_markdown_comes_back_whatever_the_texts_say(texts: list[str]) -> None:
     one = chat(*texts)
     again = read_chat("x.md", to_markdown(one).encode())
     assert again.conversation.system == "Be brief."
-    assert [turn.text for turn in again.conversation.turns] == [
-        text.strip("\n") for text in texts
-    ]
+    assert [turn.text for turn in again.conversation.turns] == [text.strip("\n") for text in texts]
     assert again.conversation.turns[1].label == "m-8B"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,25 +9,16 @@ import pytest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.sample_model import build_sample_model
 from moelauncher.core.session_state import SessionState
 from tests.helpers.leaks import python_threads
-from tests.helpers.window_driver import WindowDriver, settings_file
+from tests.helpers.window_driver import WindowDriver, sample_basedir
 
 
 @pytest.fixture
 def basedir(tmp_path: Path, session_cache: Path) -> Path:
     """A base folder with the sample model in its cache, and a greedy sampler."""
-    built = build_sample_model(session_cache)
-    base = tmp_path / "base"
-    target = sample_model_path(base / "cache" / "sample")
-    target.parent.mkdir(parents=True)
-    try:
-        os.link(built, target)
-    except OSError:
-        shutil.copyfile(built, target)
-    settings_file(base, "[sampling]\ntemperature = 0.0\n")
-    return base
+    return sample_basedir(tmp_path / "base", session_cache)
 
 
 @pytest.fixture

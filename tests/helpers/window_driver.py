@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher import app
+from moelauncher.core.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
 
 Kind = TypeVar("Kind", bound=QWidget)
@@ -91,3 +94,16 @@ def settings_file(basedir: Path, text: str) -> None:
     folder = basedir / "config"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "settings.toml").write_text(text, encoding="utf-8")
+
+
+def sample_basedir(base: Path, session_cache: Path) -> Path:
+    """A base folder with the sample model in its cache, and a greedy sampler."""
+    built = build_sample_model(session_cache)
+    target = sample_model_path(base / "cache" / "sample")
+    target.parent.mkdir(parents=True)
+    try:
+        os.link(built, target)
+    except OSError:
+        shutil.copyfile(built, target)
+    settings_file(base, "[sampling]\ntemperature = 0.0\n")
+    return base

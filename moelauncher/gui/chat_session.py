@@ -1,0 +1,352 @@
+"""The chat that is shown: asking, answering, branching, and keeping all of it.
+
+It turns what the user does with turns into requests for the engine, and what the engine
+answers into turns; the :class:`~moelauncher.gui.session.Session` runs the engine. GUI thread
+only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+
+from moelauncher.core import settings as keys
+from moelauncher.core.conversation import Conversation
+from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.kept_chat import KeptChat, new_chat_id
+from moelauncher.gui.chat_keeper import ChatKeeper
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.services import Services
+
+#: A reply in progress is stored this often.
+STORE_MS = 700
+
+
+class ChatSession(QObject):
+    """One chat, its turns and its keeper.
+
+    Signals:
+        reply_wanted(object): a reply was opened; answer this GenerateRequest.
+        changed(): what is shown is another branch or another chat.
+    """
+
+    reply_wanted = Signal(object)
+    changed = Signal()
+
+    def __init__(
+        self,
+        window: MainWindow,
+        services: Services,
+        parent: QObject | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._services = services
+        self._clock = clock
+        self._model_name = ""
+        self._can_answer = False
+        self._thought_from_s: float | None = None
+        self._thought_s: float | None = None
+        self._written = False  # whether the reply's answer has begun
+        self._editing: int | None = None
+        self.keeper = ChatKeeper(services.paths.chats_file, self)
+        self.chat = self._empty()
+        self._storing = QTimer(self, interval=STORE_MS)
+        self._storing.timeout.connect(self._store)
+        self._wire()
+
+    def _wire(self) -> None:
+        chat, chats, keeper = self._window.chat, self._window.chats, self.keeper
+        chat.new_chat_requested.connect(self.new_chat)
+        chat.turn_action.connect(self.act)
+        chat.edit_cancelled.connect(self._forget_edit)
+        chats.new_requested.connect(self.new_chat)
+        chats.open_requested.connect(self.open_chat)
+        chats.search_changed.connect(keeper.set_query)
+        chats.rename_requested.connect(self._rename)
+        chats.delete_requested.connect(self._delete_chat)
+        chats.duplicate_requested.connect(self._duplicate)
+        chats.export_requested.connect(keeper.export)
+        chats.import_requested.connect(self._import)
+        keeper.rows_changed.connect(chats.set_rows)
+        keeper.started.connect(self._started)
+        keeper.loaded.connect(self._loaded)
+        keeper.message.connect(self._window.status.set_message)
+
+    @property
+    def conversation(self) -> Conversation:
+        """All turns of the chat that is shown."""
+        return self.chat.conversation
+
+    def start(self) -> None:
+        """Look what was shown last; it is shown when it is there."""
+        self.keeper.start()
+
+    def close(self) -> None:
+        """Store what is there. Blocks until it is on the disk."""
+        self._storing.stop()
+        self._take(self.conversation.cut())
+        self.keeper.close()
+
+    def set_model(self, name: str) -> None:
+        """Who answers; empty: nobody."""
+        self._model_name = name
+
+    def set_can_answer(self, can: bool) -> None:
+        """Whether a reply can be asked for now."""
+        self._can_answer = can
+
+    # Asking
+
+    def send(self, text: str) -> None:
+        """Ask, or ask otherwise where an earlier message is being edited."""
+        if not text.strip() or not self._can_answer:
+            return
+        editing, self._editing = self._editing, None
+        if editing is not None and editing in self.conversation.nodes:
+            self._take(self.conversation.edit(editing, text))
+            self._window.chat.show_turns(self.conversation.shown())
+            self._window.chat.scroll_to_end()
+        else:
+            self._take(self.conversation.ask(text))
+            self._window.chat.add_user_message(text)
+        self._begin(self.conversation.begin_reply(self._model_name, self._sampling()))
+
+    def act(self, kind: str, key: int) -> None:
+        """One of the actions beneath a message."""
+        talk = self.conversation
+        if key not in talk.nodes:
+            return
+        turn = talk.nodes[key].turn
+        if kind == "copy_turn":
+            QGuiApplication.clipboard().setText(turn.text)
+            self._tell(self.tr("The message was copied as Markdown."), "good")
+        elif talk.streaming:
+            self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
+        elif kind in ("older", "newer"):
+            self._step(key, -1 if kind == "older" else 1)
+        elif kind == "edit":
+            self._editing = key
+            self._window.chat.begin_edit(turn.text)
+        elif kind == "delete":
+            self._delete_turn(key)
+        elif not self._can_answer:
+            self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
+        elif kind == "regenerate":
+            self._begin(talk.regenerate(key, self._model_name, self._sampling()))
+        elif kind == "go_on" and talk.path[-1].key == key:
+            self._begin(talk.go_on(), goes_on=True)
+
+    def regenerate_last(self) -> None:
+        """Another version of the last reply, or a reply where the last one was deleted."""
+        path = self.conversation.path
+        if not path or self.conversation.streaming:
+            return
+        if path[-1].turn.role == "assistant":
+            self.act("regenerate", path[-1].key)
+        elif self._can_answer:
+            self._begin(self.conversation.begin_reply(self._model_name, self._sampling()))
+
+    def edit_last(self) -> None:
+        """Edit the user's newest message."""
+        for node in reversed(self.conversation.path):
+            if node.turn.role == "user":
+                self.act("edit", node.key)
+                return
+
+    # Answering
+
+    def append(self, text: str, reasoning: str) -> None:
+        """What the engine wrote in one frame."""
+        if not (text or reasoning) or not self.conversation.streaming:
+            return
+        if reasoning and self._thought_from_s is None:
+            self._thought_from_s = self._clock()
+        if text and self._thought_from_s is not None and not self._written:
+            self._thought_s = self._clock() - self._thought_from_s
+        self._written = self._written or bool(text)
+        self._take(self.conversation.append(text, reasoning), store=False)
+        self._window.chat.append(text, reasoning)
+
+    def finish(self, stats: GenerationStats, placement_text: str) -> None:
+        """The reply is complete, or was stopped."""
+        if not self.conversation.streaming:
+            return
+        if self._thought_from_s is not None and not self._written:
+            self._thought_s = self._clock() - self._thought_from_s
+        self._take(self.conversation.finish(stats, placement_text, self._thought_s))
+        self._window.chat.finish_reply(stats, placement_text)
+        self._closed()
+
+    def fail(self, error: LauncherError) -> None:
+        """The reply ended with an error."""
+        if not self.conversation.streaming:
+            return
+        self._take(self.conversation.fail(error))
+        self._window.chat.fail_reply(error)
+        self._closed()
+
+    # Chats
+
+    def new_chat(self) -> None:
+        """Show an empty chat; it is kept from its first message on."""
+        if self._refused():
+            return
+        self._show(self._empty())
+        self._window.chat.setFocus()
+
+    def open_chat(self, chat_id: str) -> None:
+        """Show a kept chat."""
+        if self._refused():
+            self._window.chats.set_current(self.chat.id)
+        else:
+            self.keeper.load(chat_id)
+
+    def _started(self, chat: object) -> None:
+        # Whoever was quick has begun a chat already.
+        if isinstance(chat, KeptChat) and not self.conversation.nodes:
+            self._show(chat, remember=False)
+
+    def _loaded(self, chat: object) -> None:
+        if self.conversation.streaming:
+            return
+        if isinstance(chat, KeptChat):
+            self._show(chat)
+        else:
+            self._tell(self.tr("This chat is not there any more."), "warning")
+            self.keeper.refresh()
+
+    def _rename(self, chat_id: str, title: str) -> None:
+        if chat_id == self.chat.id:
+            self.chat = replace(self.chat, title=" ".join(title.split()))
+        self.keeper.rename(chat_id, title)
+
+    def _delete_chat(self, chat_id: str) -> None:
+        shown = chat_id == self.chat.id
+        if shown and self._refused():
+            return
+        title = self._window.chats.title_of(chat_id)
+        self.keeper.delete(chat_id)
+        if shown:
+            self._show(self._empty())
+
+        def take_back() -> None:
+            self.keeper.undelete(chat_id)
+            if shown and not self.conversation.nodes:
+                self.keeper.load(chat_id)
+
+        self._window.chats.offer_undo(title, take_back)
+
+    def _duplicate(self, chat_id: str) -> None:
+        if not self._refused():
+            self._store()
+            self.keeper.duplicate(chat_id)
+
+    def _import(self, paths: list[Path]) -> None:
+        if not self._refused():
+            self.keeper.import_files(paths)
+
+    # Parts
+
+    def _empty(self) -> KeptChat:
+        system = self._services.settings.get(keys.SYSTEM_PROMPT)
+        return KeptChat(new_chat_id(), Conversation(system=system))
+
+    def _sampling(self) -> Sampling:
+        return self._services.settings.sampling()
+
+    def _begin(self, talk: Conversation, goes_on: bool = False) -> None:
+        self._thought_from_s = self._thought_s = None
+        self._written = False
+        if goes_on:
+            turn = talk.path[-1].turn
+            self._thought_s = turn.thought_s
+            self._written = bool(turn.text)
+        self._take(talk)
+        if talk.path[-1].key == talk.next_key - 1 and len(talk.versions(talk.path[-1].key)) == 1:
+            self._window.chat.begin_reply(self._model_name)
+        self._window.chat.show_turns(talk.shown())
+        self._storing.start()
+        self.reply_wanted.emit(
+            GenerateRequest(
+                messages=talk.messages_to_go_on() if goes_on else talk.messages(),
+                sampling=self._sampling(),
+                max_tokens=self._services.settings.get(keys.MAX_TOKENS),
+                continues=goes_on,
+            )
+        )
+
+    def _closed(self) -> None:
+        self._storing.stop()
+        self._window.chat.show_turns(self.conversation.shown())
+        self.changed.emit()
+
+    def _step(self, key: int, step: int) -> None:
+        versions = self.conversation.versions(key)
+        at = versions.index(key) + step
+        if 0 <= at < len(versions):
+            self._take(self.conversation.choose(versions[at]))
+            self._window.chat.show_turns(self.conversation.shown())
+            self.changed.emit()
+
+    def _delete_turn(self, key: int) -> None:
+        before = self.conversation
+        n_gone = len(before.beneath(key))
+        self._take(before.delete(key))
+        self._window.chat.show_turns(self.conversation.shown())
+        self.changed.emit()
+        chat_id = self.chat.id
+
+        def take_back() -> None:
+            if self.chat.id == chat_id and not self.conversation.streaming:
+                self._take(self.conversation.undelete(before, key))
+                self._window.chat.show_turns(self.conversation.shown())
+                self.changed.emit()
+
+        if n_gone == 1:
+            text = self.tr("1 message was deleted")
+        else:
+            text = self.tr("{n} messages were deleted").format(n=n_gone)
+        self._window.chat.undo.offer(text, take_back)
+
+    def _forget_edit(self) -> None:
+        self._editing = None
+
+    def _refused(self) -> bool:
+        if self.conversation.streaming:
+            self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
+        return self.conversation.streaming
+
+    def _show(self, chat: KeptChat, remember: bool = True) -> None:
+        self._window.chat.undo.clear()
+        self._window.chat.end_edit()
+        self._editing = None
+        self.chat = chat
+        self._window.chat.show_conversation(chat.conversation)
+        self._window.chats.set_current(chat.id)
+        if remember:
+            self.keeper.set_last_shown(chat.id if chat.conversation.nodes else "")
+        self.changed.emit()
+
+    def _take(self, talk: Conversation, store: bool = True) -> None:
+        first = not self.conversation.nodes
+        self.chat = replace(self.chat, conversation=talk)
+        if store:
+            self._store()
+        if first and talk.nodes:
+            self.keeper.set_last_shown(self.chat.id)
+            self._window.chats.set_current(self.chat.id)
+
+    def _store(self) -> None:
+        if self.conversation.nodes:
+            self.keeper.save(self.chat)
+
+    def _tell(self, text: str, level: str) -> None:
+        self._window.status.set_message(text, level)

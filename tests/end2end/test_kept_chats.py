@@ -1,0 +1,134 @@
+"""Chats outlive the program: closed, or killed in the middle of a reply."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLineEdit, QListView
+from pytestqt.qtbot import QtBot
+
+from moelauncher.core.conversation import TurnState
+from moelauncher.core.session_state import SessionState
+from tests.helpers.window_driver import WindowDriver, sample_basedir
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def basedir(tmp_path: Path, session_cache: Path) -> Path:
+    """A base folder with the sample model in its cache, and a greedy sampler."""
+    return sample_basedir(tmp_path / "base", session_cache)
+
+
+def test_branches_are_there_at_the_next_start(qtbot: QtBot, basedir: Path) -> None:
+    first = WindowDriver(qtbot, ["--demo", "--basedir", str(basedir)])
+    first.launch()
+    first.ask("What is the capital of France?")
+    first.wait_for_state(SessionState.READY)
+    chat = first.program.session.chat
+    chat.act("edit", chat.conversation.path[0].key)
+    first.ask("What is the capital of Italy?")
+    first.wait_for_state(SessionState.READY)
+    assert "Rome" in first.chat_text()
+    assert "Paris" not in first.chat_text(), "the other branch"
+    chat.act("regenerate", chat.conversation.path[1].key)
+    first.wait_for_state(SessionState.READY)
+    assert [shown.n_versions for shown in chat.conversation.shown()] == [2, 2]
+    kept = chat.conversation
+    first.close()
+
+    second = WindowDriver(qtbot, ["--basedir", str(basedir)])
+    second.wait(lambda: "Italy" in second.chat_text())
+    again = second.program.session.chat.conversation
+    assert again.nodes == kept.nodes
+    assert again.path == kept.path
+    second.program.session.chat.act("older", again.path[0].key)
+    assert "Paris" in second.chat_text()
+    reply = again.nodes[2].turn
+    assert (reply.label, reply.sampling is not None) == ("SmolLM2 135M MoE sample", True)
+    assert reply.stats is not None and reply.placement_text
+    second.close()
+
+
+def test_list_search_delete_and_undo(qtbot: QtBot, basedir: Path) -> None:
+    driver = WindowDriver(qtbot, ["--demo", "--basedir", str(basedir)])
+    driver.launch()
+    titles = ("What is the capital of France?", "Name a colour.")
+    for title in titles:
+        driver.program.session.chat.new_chat()
+        driver.ask(title)
+        driver.wait_for_state(SessionState.READY)
+    listed = driver.widget(QListView, "chatList").model()
+
+    def rows() -> list[str]:
+        return [listed.index(n, 0).data() for n in range(listed.rowCount())]
+
+    driver.wait(lambda: rows() == [titles[1], titles[0]])
+    driver.widget(QLineEdit, "chatSearch").setText("paris")
+    driver.wait(lambda: rows() == [titles[0]])
+    driver.widget(QLineEdit, "chatSearch").clear()
+    driver.wait(lambda: len(rows()) == 2)
+    driver.window.chats.delete_requested.emit(driver.program.session.chat.chat.id)
+    driver.wait(lambda: rows() == [titles[0]])
+    assert "colour" not in driver.chat_text()
+    driver.window.chats.undo.undo()
+    driver.wait(lambda: len(rows()) == 2 and "colour" in driver.chat_text())
+    driver.close()
+
+
+def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.helpers.killed_window", str(basedir)],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    assert process.stdout is not None
+    seen: list[tuple[float, int]] = []
+    try:
+        for line in process.stdout:
+            when_s, n_chars = line.split()
+            seen.append((float(when_s), int(n_chars)))
+            if seen[-1][0] - seen[0][0] > 2.5 and seen[-1][1] > 0:
+                break
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+    assert seen, "the window never began to answer"
+    end_s = seen[-1][0]
+    a_second_before = max(n for when_s, n in seen if when_s <= end_s - 1.0)
+
+    database = basedir / "data" / "chats.sqlite3"
+    db = sqlite3.connect(database)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    driver = WindowDriver(qtbot, ["--demo", "--basedir", str(basedir)])
+    try:
+        driver.wait(lambda: "cut off" in driver.chat_text())
+        reply = driver.program.session.chat.conversation.last_reply
+        assert reply is not None
+        assert reply.state is TurnState.CUT
+        assert len(reply.text) >= a_second_before > 0
+        assert reply.text[:20] in driver.chat_text()
+
+        driver.launch()
+        driver.program.session.chat.act(
+            "go_on", driver.program.session.chat.conversation.path[1].key
+        )
+        driver.wait_for_state(SessionState.GENERATING, SessionState.READY)
+        driver.wait(
+            lambda: len(driver.program.session.chat.conversation.turns[1].text) > len(reply.text)
+        )
+        driver.program.session.stop()
+        driver.wait_for_state(SessionState.READY)
+        assert driver.program.session.chat.conversation.turns[1].text.startswith(reply.text)
+    finally:
+        driver.close()

@@ -1,0 +1,49 @@
+"""A window in a process of its own, which is killed in the middle of a reply.
+
+Run as ``python -m tests.helpers.killed_window BASEDIR``: loads the sample model, asks for a long
+story, prints how many characters are there from time to time, and never ends by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
+
+from moelauncher import app
+from moelauncher.core.session_state import SessionState
+
+
+def main(basedir: str) -> None:
+    program = app.build(["--demo", "--basedir", basedir])
+    launch = program.window.findChild(QPushButton, "launchButton")
+    field = program.window.findChild(QPlainTextEdit, "chatInput")
+    send = program.window.findChild(QPushButton, "sendButton")
+    assert launch is not None and field is not None and send is not None
+
+    def live_until(condition) -> None:  # type: ignore[no-untyped-def]
+        while not condition():
+            QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+
+    live_until(launch.isEnabled)
+    launch.click()
+    live_until(lambda: program.session.state is SessionState.READY)
+    field.setPlainText("Count from one to one thousand, a number a line.")
+    send.click()
+    live_until(lambda: program.session.state is SessionState.GENERATING)
+
+    def tell() -> None:
+        reply = program.session.chat.conversation.last_reply
+        sys.stdout.write(f"{time.monotonic()} {len(reply.text) if reply else 0}\n")
+        sys.stdout.flush()
+
+    clock = QTimer()
+    clock.timeout.connect(tell)
+    clock.start(50)
+    live_until(lambda: False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
