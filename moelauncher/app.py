@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: The plot's library takes half a second to import: what is to be read comes first.
+PLOT_AFTER_MS = 150
+
 _QT_LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -150,7 +153,6 @@ class Program(QObject):
             return
         self._listen()
         self._meters.start()
-        self._jobs.start("plot", lambda report, cancelled: _import_plot(), self._plot_ready, _note)
         self._jobs.start(
             "devices",
             lambda report, cancelled: self._devices(),
@@ -169,6 +171,9 @@ class Program(QObject):
             self.session.library.add_paths([self._arguments.model])
         elif self._arguments.demo:
             self.session.library.select_sample()
+        # On this thread: pyqtgraph's import touches every Qt class, and PySide makes those at
+        # first use, which two threads at once do not survive.
+        QTimer.singleShot(PLOT_AFTER_MS, self, self._build_plot)
 
     def _listen(self) -> None:
         """Later starts hand their arguments to this window."""
@@ -187,8 +192,9 @@ class Program(QObject):
         elif demo:
             self.session.library.select_sample()
 
-    def _plot_ready(self, _: object) -> None:
-        self.window.speed.build_plot()
+    def _build_plot(self) -> None:
+        if not self._closed:
+            self.window.speed.build_plot()
 
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)
@@ -272,11 +278,6 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--demo", action="store_true")
     parser.add_argument("--basedir", type=Path, metavar="DIR")
     return parser.parse_args(given)
-
-
-def _import_plot() -> None:
-    # On a pool thread: half a second of imports that the window need not wait for.
-    import moelauncher.gui.speed_plot  # noqa: F401
 
 
 def _note(error: LauncherError) -> None:
