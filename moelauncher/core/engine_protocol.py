@@ -39,6 +39,10 @@ class LoadRequest:
     use_mmap: bool = True
     #: GPU weight bytes per device name that the plan promises; the load is verified against it.
     expected_gpu_weights: Mapping[str, int] = field(default_factory=dict)
+    #: The conversation goes on: what the context holds is carried over, a reply in progress
+    #: waits between two tokens and then goes on, and where the load fails or is stopped,
+    #: what was loaded before comes back. Only for the file that is loaded already.
+    keeps_chat: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,20 @@ class BufferReport:
 
 
 @dataclass(frozen=True)
+class CarriedChat:
+    """What became of the conversation in the context when the model moved.
+
+    ``how``: "kept" (the context was not touched), "restored" (state saved and put back),
+    "read_again" (a reply in progress evaluates it anew before it goes on; at rest the next
+    message does). ``reason`` says why it has to be read again, as a sentence; else "".
+    """
+
+    how: str
+    n_tokens: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class LoadReport:
     """What a load really did, read from llama.cpp's own log."""
 
@@ -110,6 +128,8 @@ class LoadReport:
     mismatches: tuple[str, ...] = ()
     #: llama.cpp's own warnings, as plain text.
     warnings: tuple[str, ...] = ()
+    #: With ``keeps_chat``, where something was loaded before: what became of its context.
+    carried: CarriedChat | None = None
 
 
 @dataclass(frozen=True)
@@ -155,16 +175,22 @@ class Loaded(EngineEvent):
 
 @dataclass(frozen=True)
 class LoadFailed(EngineEvent):
-    """Nothing is loaded; the error says why and what to do."""
+    """Nothing new is loaded; the error says why and what to do.
+
+    ``restored`` is what is loaded again instead, the conversation with it; None: nothing is.
+    """
 
     error: LauncherError
     #: Where memory was the reason: on which device, and how much was refused.
     shortage: MemoryShortage | None = None
+    restored: LoadReport | None = None
 
 
 @dataclass(frozen=True)
 class LoadCancelled(EngineEvent):
-    """The user ended the load; nothing is loaded."""
+    """The user ended the load. ``restored`` as with :class:`LoadFailed`."""
+
+    restored: LoadReport | None = None
 
 
 @dataclass(frozen=True)
@@ -226,8 +252,11 @@ class Engine(Protocol):
     def unload(self) -> int:
         """Queue an unload. Ends with Unloaded (also when nothing was loaded)."""
 
-    def stop(self) -> None:
-        """Ask the running request to end: a load is cancelled, a reply keeps what it has."""
+    def stop(self, request: int | None = None) -> None:
+        """Ask what runs and waits to end: a load is cancelled, a reply keeps what it has.
+
+        With the number of a load that keeps the chat, only that one ends, not the reply.
+        """
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         """Take all waiting events, waiting up to ``timeout_s`` for the first."""

@@ -27,6 +27,7 @@ class SessionState(Enum):
     READY = "ready"
     PREFILL = "prefill"  # the prompt is read
     GENERATING = "generating"
+    MOVING = "moving"  # a reply waits while its model goes to another placement or context
     STOPPING = "stopping"  # a load or a reply was asked to end
     UNLOADING = "unloading"
     FAILED = "failed"  # the last load failed, nothing is loaded
@@ -108,15 +109,31 @@ _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProx
             _E.SELECT: _S.PREFILL,
             _E.FIRST_TOKEN: _S.GENERATING,
             _E.FINISHED: _S.READY,
+            _E.LAUNCH: _S.MOVING,
             _E.STOP: _S.STOPPING,
             _E.UNLOAD: _S.UNLOADING,
             _E.ENGINE_LOST: _S.FAILED,
         },
         _S.GENERATING: {
             _E.SELECT: _S.GENERATING,
+            _E.LAUNCH: _S.MOVING,
             _E.FINISHED: _S.READY,
             _E.STOP: _S.STOPPING,
             _E.UNLOAD: _S.UNLOADING,
+            _E.ENGINE_LOST: _S.FAILED,
+        },
+        _S.MOVING: {
+            _E.SELECT: _S.MOVING,
+            _E.ACCEPTED: _S.MOVING,
+            # The prompt is read to its end before the model moves.
+            _E.FIRST_TOKEN: _S.MOVING,
+            _E.LOADED: _S.GENERATING,
+            _E.RESTORED: _S.GENERATING,
+            _E.CANCEL: _S.MOVING,  # the move ends with RESTORED, the reply goes on
+            _E.LOAD_FAILED: _S.FAILED,
+            _E.CANCELLED: _S.FAILED,
+            _E.FINISHED: _S.LOADING,  # the reply was faster: the move is a load at rest
+            _E.STOP: _S.STOPPING,
             _E.ENGINE_LOST: _S.FAILED,
         },
         _S.STOPPING: {
@@ -189,11 +206,12 @@ BUSY_STATES = frozenset(
         SessionState.LOADING,
         SessionState.PREFILL,
         SessionState.GENERATING,
+        SessionState.MOVING,
         SessionState.STOPPING,
         SessionState.UNLOADING,
     }
 )
-_CANCELLABLE = frozenset({SessionState.CHECKING, SessionState.LOADING})
+_CANCELLABLE = frozenset({SessionState.CHECKING, SessionState.LOADING, SessionState.MOVING})
 _ANSWERING = frozenset({SessionState.PREFILL, SessionState.GENERATING})
 
 
@@ -234,7 +252,7 @@ def controls(
         why_not=why_not,
         unload_enabled=state in LOADED_STATES,
         send_enabled=state is SessionState.READY or (waiting and reload_on_send),
-        stop_enabled=state in _ANSWERING,
+        stop_enabled=state in _ANSWERING or state is SessionState.MOVING,
         # Dragging only forecasts, so it is never in the way of what runs.
         slider_enabled=selection is Selection.LOADABLE,
         busy=state in BUSY_STATES,
@@ -255,8 +273,8 @@ def _launch(
         return action, "nothing_selected"
     if selection is Selection.PROBLEM:
         return action, "problem"
-    if state in _ANSWERING:
-        return action, "answering"
+    if state in _ANSWERING and action is LaunchAction.LAUNCH:
+        return action, "answering"  # another model cannot take over a reply
     if action is LaunchAction.APPLY and not settings_differ:
         return action, "no_change"
     return action, ""

@@ -15,6 +15,7 @@ from typing import Any
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.prompt_prefix import plan_prefix
 from moelauncher.core.translate import tr
+from moelauncher.engine.live_move import FreeRam, SavedChat, room_for_state
 from moelauncher.engine.load_model import LoadedModel, ModelContext
 from moelauncher.engine.stop_flag import StopFlag
 
@@ -39,11 +40,16 @@ class EvaluatedContext:
 
     def __init__(self, model: LoadedModel, context: ModelContext, stop: StopFlag) -> None:
         self._lib = model.native.lib
-        self._model = model
-        self._context = context
         self._stop = stop
         self._checkpoints: list[_Checkpoint] = []
         self.tokens: list[int] = []
+        #: Tokens that a move lost: a reply in progress evaluates them before it goes on.
+        self.unread: list[int] = []
+        self._attach(model, context)
+
+    def _attach(self, model: LoadedModel, context: ModelContext) -> None:
+        self._model = model
+        self._context = context
         # The position is left out: llama.cpp counts on from what its cache holds, and only
         # the last token of a batch gets logits.
         self._input = (ctypes.c_int32 * context.n_batch)()
@@ -59,8 +65,71 @@ class EvaluatedContext:
         """Tokens that fit into the context."""
         return self._context.n_ctx
 
+    def save(self, free_ram: FreeRam) -> SavedChat:
+        """All that this context holds, to be put into another one by :meth:`move_to`."""
+        lib, handle = self._lib, self._context.handle
+        if self.unread:
+            return SavedChat(self.unread, None, tr("It was not read again since the last move."))
+        if not self.tokens:
+            return SavedChat([], None, "")
+        size = lib.llama_state_seq_get_size(handle, _SEQUENCE)
+        reason = room_for_state(size, free_ram)
+        if reason:
+            return SavedChat(list(self.tokens), None, reason)
+        try:
+            state = (ctypes.c_uint8 * size)()
+        except MemoryError:
+            reason = tr("There is not enough RAM for its saved state, so it is read again.")
+            return SavedChat(list(self.tokens), None, reason)
+        if lib.llama_state_seq_get_data(handle, state, size, _SEQUENCE) != size:
+            reason = tr("llama.cpp could not save its state, so it is read again.")
+            return SavedChat(list(self.tokens), None, reason)
+        return SavedChat(list(self.tokens), state, "")
+
+    def move_to(self, model: LoadedModel, context: ModelContext, saved: SavedChat) -> str:
+        """Go on in another, empty context on the same vocabulary, with what was saved.
+
+        Returns why it has to be read again, as a sentence; "" where the state was put back.
+        """
+        flash_before, kv_before = self._model.flash_attention, self._context.settings.kv_type
+        self._attach(model, context)
+        self.tokens = []
+        self.unread = []
+        if not saved.tokens:
+            self._checkpoints = []
+            return ""
+        reason = saved.reason
+        if not reason and len(saved.tokens) > context.n_ctx:
+            reason = tr("It has {n} tokens and the new context holds {limit}.").format(
+                n=len(saved.tokens), limit=context.n_ctx
+            )
+        if not reason and self._put_back(saved.tokens, saved.state):
+            return ""
+        self._clear()
+        self.unread = saved.tokens
+        if reason:
+            return reason
+        if kv_before != context.settings.kv_type:
+            return tr("The KV type changed from {old} to {new}, so it is read again.").format(
+                old=kv_before, new=context.settings.kv_type
+            )
+        if flash_before != model.flash_attention:
+            return tr("Flash attention is another here, so it is read again.")
+        return tr("Its state did not fit the new context, so it is read again.")
+
+    def _put_back(self, tokens: list[int], state: Any) -> bool:
+        lib = self._lib
+        handle, memory = self._context.handle, self._context.memory
+        if lib.llama_state_seq_set_data(handle, state, len(state), _SEQUENCE) == 0:
+            return False
+        if lib.llama_memory_seq_pos_max(memory, _SEQUENCE) != len(tokens) - 1:
+            return False
+        self.tokens = list(tokens)
+        return True
+
     def rewind(self, wanted: Sequence[int]) -> int:
         """Cut the context to what serves ``wanted``; returns the tokens that stay."""
+        self.unread = []
         memory, lib = self._context.memory, self._lib
         plan = plan_prefix(
             self.tokens,

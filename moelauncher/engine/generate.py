@@ -23,6 +23,7 @@ from moelauncher.core.reasoning import NoSplitter, ReasoningSplitter, begun_repl
 from moelauncher.core.token_text import StopStrings, Utf8Joiner
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.engine.live_move import MovePause
 from moelauncher.engine.load_model import LoadedModel
 from moelauncher.engine.sampler import sampler_chain
 from moelauncher.engine.stop_flag import StopFlag
@@ -47,6 +48,7 @@ class Generation:
         context: EvaluatedContext,
         stop: StopFlag,
         emit: Callable[[EngineEvent], None],
+        pause: MovePause,
     ) -> None:
         self._number = number
         self._request = request
@@ -54,6 +56,8 @@ class Generation:
         self._context = context
         self._stop = stop
         self._emit = emit
+        self._pause = pause
+        self._paused_s = 0.0
         self._started_s = time.perf_counter()
         self._prompt_tokens = self._cached_tokens = self._n_tokens = 0
         self._first_s: float | None = None
@@ -163,7 +167,7 @@ class Generation:
         synchronise = self._model.native.lib.llama_synchronize if self._model.on_gpu else None
         append, emit, stop = self._context.decoder(), self._emit, self._stop
         pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
-        number, feed = self._number, text.feed
+        number, feed, pause = self._number, text.feed, self._pause
         now, monotonic = time.perf_counter, time.monotonic
         limit = self._request.max_tokens
         endless = self._request.ignore_end_of_generation
@@ -193,22 +197,54 @@ class Generation:
                 return "length"
             if stop.raised:
                 return "cancelled"
+            if pause.wanted:
+                # Drawn but not evaluated: its logits are computed where the model is then.
+                self._follow_the_model()
+                lib, handle = self._model.native.lib, self._context.handle
+                sample, append = lib.llama_sampler_sample, self._context.decoder()
+                pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
+                if stop.raised:
+                    return "cancelled"
             if not append(token):
                 return "context_full"
+
+    def _follow_the_model(self) -> None:
+        """Let the model move, and read again what it could not bring along."""
+        began_s = time.perf_counter()
+        self._model = self._pause.serve()
+        lost = self._context.unread
+        self._context.unread = []
+
+        def tell(done: int) -> None:
+            self._emit(
+                PromptProgress(
+                    self._number, done, len(lost), 0, time.perf_counter() - began_s - moved_s
+                )
+            )
+
+        moved_s = time.perf_counter() - began_s
+        if lost and not self._stop.raised:
+            tell(0)
+            self._context.evaluate(lost, tell)
+            self._context.keep_checkpoint()
+        # The rates tell of the model at work, not of its way.
+        self._paused_s += time.perf_counter() - began_s
 
     def _stats(self, reason: str) -> GenerationStats:
         elapsed_s = time.perf_counter() - self._started_s
         first_s, last_s = self._first_s, self._last_s
         ttft_s = None if first_s is None else first_s - self._started_s
         evaluated = self._prompt_tokens - self._cached_tokens
-        decode_s = (last_s - first_s) if first_s is not None and last_s is not None else 0.0
+        decode_s = 0.0
+        if first_s is not None and last_s is not None:
+            decode_s = last_s - first_s - self._paused_s
         return GenerationStats(
             finish_reason=reason,
             prompt_tokens=self._prompt_tokens,
             cached_tokens=self._cached_tokens,
             completion_tokens=self._n_tokens,
             prompt_tok_s=evaluated / ttft_s if ttft_s else None,
-            tok_s=(self._n_tokens - 1) / decode_s if self._n_tokens > 1 and decode_s else None,
+            tok_s=(self._n_tokens - 1) / decode_s if self._n_tokens > 1 and decode_s > 0 else None,
             ttft_s=ttft_s,
             elapsed_s=elapsed_s,
             context_used=len(self._context.tokens),

@@ -2,7 +2,7 @@
 
 In: requests, from any thread. Out: events, fetched with :meth:`LlamaEngine.drain`. See
 ``core.engine_protocol`` for the contract; what is loaded after a LoadFailed or a
-LoadCancelled is nothing.
+LoadCancelled is nothing, or with ``keeps_chat`` what was loaded before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import (
+    CarriedChat,
     ContextSettings,
     EngineEvent,
     Finished,
@@ -34,6 +35,7 @@ from moelauncher.core.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.generate import Generation
+from moelauncher.engine.live_move import FreeRam, SavedChat
 from moelauncher.engine.load_log import parse_load_log
 from moelauncher.engine.load_model import (
     LoadedModel,
@@ -67,16 +69,37 @@ class _Running:
     model_lines: list[tuple[str, str]]
     report: LoadReport
 
+    def kept(self) -> CarriedChat:
+        """Its conversation was not touched."""
+        return CarriedChat("kept", len(self.evaluated.tokens))
+
+
+@dataclass
+class _Move:
+    """A load that takes the conversation along; ``before`` comes back where it fails."""
+
+    before: _Running
+    saved: SavedChat | None = None
+
 
 class LlamaEngine:
     """An ``Engine``. Its thread is no daemon: whoever makes one closes it."""
 
     def __init__(
-        self, notify: Callable[[], None] | None = None, accept: Accept | None = None
+        self,
+        notify: Callable[[], None] | None = None,
+        accept: Accept | None = None,
+        free_ram: FreeRam = lambda: None,
     ) -> None:
-        """``notify`` is called on the engine's thread when events begin to wait."""
+        """``notify`` is called on the engine's thread when events begin to wait.
+
+        ``free_ram`` says, on that thread too, whether a conversation's state can be kept
+        in main memory while its model moves; without it, it always is.
+        """
         self._notify = notify
         self._accept = accept
+        self._free_ram = free_ram
+        self._pause = _Pause(self)
         self._events: deque[EngineEvent] = deque()
         self._events_wait = threading.Event()
         self._requests: deque[tuple[int, LoadRequest | GenerateRequest | None]] = deque()
@@ -84,6 +107,8 @@ class LlamaEngine:
         self._last_number = 0
         self._stopped_up_to = 0
         self._running_number = 0
+        self._moving_number = 0  # a load that a reply in progress waits for
+        self._stopped_loads: set[int] = set()
         self._closing = False
         self._stop = StopFlag()
         self._model_lock = threading.Lock()  # held while the vocabulary is read or freed
@@ -104,9 +129,12 @@ class LlamaEngine:
         """See :class:`Engine`."""
         return self._queue(None)
 
-    def stop(self) -> None:
-        """End the running request and those that wait; unloads are done all the same."""
+    def stop(self, request: int | None = None) -> None:
+        """See :class:`Engine`. Unloads that wait are done all the same."""
         with self._wake:
+            if request is not None:
+                self._stopped_loads.add(request)
+                return
             self._stopped_up_to = self._last_number
             if self._running_number:
                 self._stop.set(True)
@@ -146,6 +174,8 @@ class LlamaEngine:
             self._last_number += 1
             if not self._closing:
                 self._requests.append((self._last_number, request))
+                if isinstance(request, LoadRequest) and request.keeps_chat:
+                    self._pause.wanted = True
                 self._wake.notify_all()
             return self._last_number
 
@@ -176,6 +206,20 @@ class LlamaEngine:
             self._stop.set(number <= self._stopped_up_to)
             return number, request
 
+    def serve_moves(self) -> None:
+        """Do the loads at the head of the queue that the reply in progress waits for."""
+        while True:
+            with self._wake:
+                request = self._requests[0][1] if self._requests else None
+                if not isinstance(request, LoadRequest) or not request.keeps_chat:
+                    self._pause.wanted = False
+                    return
+                self._moving_number = self._requests.popleft()[0]
+            try:
+                self._do_load(self._moving_number, request)
+            finally:
+                self._moving_number = 0
+
     def _emit(self, event: EngineEvent) -> None:
         self._events.append(event)
         if not self._events_wait.is_set():
@@ -188,68 +232,148 @@ class LlamaEngine:
         self._emit(NativeLog(self._running_number, level, text))
 
     def _cancelled(self) -> bool:
-        return self._stop.raised
+        return self._stop.raised or bool(
+            self._stopped_loads & {self._moving_number, self._running_number}
+        )
 
     def _do_load(self, number: int, request: LoadRequest) -> None:
         started_s = time.perf_counter()
         self._lines = []
+        running = self._running
+        move: _Move | None = None
+        if running is not None and request.keeps_chat and running.request.path == request.path:
+            move = _Move(running)
         try:
-            report = self._load(number, request, started_s)
+            if move is not None:
+                self._check_move(number, move.before, request, started_s)
+            report = self._load(number, request, started_s, move)
         except Cancelled:
-            self._free()
-            self._emit(LoadCancelled(number))
-        except LauncherError as error:
-            self._free()
+            self._emit(LoadCancelled(number, self._bring_back(number, move)))
+        except Exception as caught:
+            error = caught if isinstance(caught, LauncherError) else None
+            error = error or _unexpected(caught, self._lines)
             # The lines are those of the step that failed, weights or context.
             names = [device.name for device in request.placement.devices]
-            self._emit(LoadFailed(number, error, memory_shortage(self._lines, names)))
-        except Exception as error:
-            self._free()
-            self._emit(LoadFailed(number, _unexpected(error, self._lines)))
+            shortage = memory_shortage(self._lines, names)
+            back = self._bring_back(number, move)
+            self._emit(LoadFailed(number, error, shortage, back))
         else:
             self._emit(Loaded(number, report))
+        self._stopped_loads.discard(number)
 
-    def _load(self, number: int, request: LoadRequest, started_s: float) -> LoadReport:
+    def _load(
+        self, number: int, request: LoadRequest, started_s: float, move: _Move | None
+    ) -> LoadReport:
         running = self._running
-        keeps_weights = running is not None and _same_weights(running, request)
-        if running is not None and keeps_weights:
+        model: LoadedModel | None = None
+        model_lines: list[tuple[str, str]] = []
+        if running is not None and _same_weights(running, request):
             if _same_but_threads(running.request.context, request.context):
                 running.context.set_threads(request.context)
                 running.request = request
-                return self._finish(running, started_s)
-        else:
-            self._free()
-            running = None
-        self._check(number, request, started_s)
-        if running is None:
-            model, model_lines = self._load_model(number, request, started_s)
-        else:
+                report = self._finish(running, started_s)
+                return replace(report, carried=running.kept() if move else None)
             model, model_lines = running.model, running.model_lines
+        if move is None:
+            if model is None:
+                self._free()
+            self._check(number, request, started_s)
+        else:
+            move.saved = move.before.evaluated.save(self._free_ram)
+        if running is not None and model is not None:
             # The old context goes first: both together may not fit.
             running.context.free()
+        elif model is None:
+            self._free()
+            model, model_lines = self._load_model(number, request, started_s, self._cancelled)
         self._emit(LoadProgress(number, "context", 0.0, time.perf_counter() - started_s))
+        running = self._make_running(request, model, model_lines, move)
+        if self._cancelled() and move is None:
+            raise Cancelled
+        return self._finish(running, started_s)
+
+    def _make_running(
+        self,
+        request: LoadRequest,
+        model: LoadedModel,
+        model_lines: list[tuple[str, str]],
+        move: _Move | None,
+    ) -> _Running:
+        """A context on ``model``, and the conversation in it where there is one.
+
+        Raises LauncherError with nothing loaded; weights that a move keeps stay in memory.
+        """
         self._lines = []
         try:
             context = make_context(model, request.context, self._stop, self._lines)
         except BaseException:
             with self._model_lock:
                 self._running = None
-            model.free()
+            if move is None or move.before.model is not model:
+                model.free()
             raise
-        running = _Running(
-            request,
-            model,
-            context,
-            EvaluatedContext(model, context, self._stop),
-            model_lines,
-            self._report(request, model, context, model_lines, self._lines),
-        )
-        model.flash_attention = running.report.flash_attention
+        report = self._report(request, model, context, model_lines, self._lines)
+        model.flash_attention = report.flash_attention
+        if move is None or move.saved is None:
+            evaluated = EvaluatedContext(model, context, self._stop)
+        else:
+            evaluated, saved = move.before.evaluated, move.saved
+            reason = evaluated.move_to(model, context, saved)
+            how = "read_again" if reason else "restored"
+            report = replace(report, carried=CarriedChat(how, len(saved.tokens), reason))
+        running = _Running(request, model, context, evaluated, model_lines, report)
         with self._model_lock:
             self._running = running
-        if self._cancelled():
-            raise Cancelled
+        return running
+
+    def _bring_back(self, number: int, move: _Move | None) -> LoadReport | None:
+        """After a load that did not end well: what ran before; None where nothing does now."""
+        if move is None:
+            self._free()
+            return None
+        before, started_s = move.before, time.perf_counter()
+        if before.context.handle is not None:  # nothing was touched yet
+            return replace(before.report, carried=before.kept())
+        self._free()
+        failed_lines, self._lines = self._lines, []
+        try:
+            model, model_lines = before.model, before.model_lines
+            if model.handle is None:
+                # Also where the user stopped: what was there must not be lost by that.
+                model, model_lines = self._load_model(
+                    number, before.request, started_s, lambda: False
+                )
+            running = self._make_running(before.request, model, model_lines, move)
+        except Exception as error:
+            self._take_line("error", str(error))
+            self._free()
+            before.model.free()
+            return None
+        finally:
+            self._lines = failed_lines
         return self._finish(running, started_s)
+
+    def _check_move(
+        self, number: int, running: _Running, request: LoadRequest, started_s: float
+    ) -> None:
+        """What can be said no to while the old place is still there."""
+        if running.model.file_state != file_state(request.path):
+            raise LauncherError(
+                tr("{name} was changed on disk since it was loaded.").format(
+                    name=request.path.name
+                ),
+                tr("Unload it, then load it again."),
+            )
+        n_tokens = len(running.evaluated.tokens)
+        if self._moving_number and n_tokens >= request.context.n_ctx:
+            raise LauncherError(
+                tr("The reply in progress needs {n} tokens, the new context holds {limit}.").format(
+                    n=n_tokens + 1, limit=request.context.n_ctx
+                ),
+                tr("Choose a larger context, or apply it after the reply."),
+            )
+        check_context(request.context, running.model.n_ctx_train)
+        self._check(number, request, started_s)
 
     def _check(self, number: int, request: LoadRequest, started_s: float) -> None:
         """All that can be said no to before memory is touched."""
@@ -262,7 +386,11 @@ class LlamaEngine:
             raise Cancelled
 
     def _load_model(
-        self, number: int, request: LoadRequest, started_s: float
+        self,
+        number: int,
+        request: LoadRequest,
+        started_s: float,
+        cancelled: Callable[[], bool],
     ) -> tuple[LoadedModel, list[tuple[str, str]]]:
         native = load_native()
         for note in native.notes:
@@ -276,7 +404,7 @@ class LlamaEngine:
                 told_s = elapsed_s
                 self._emit(LoadProgress(number, "reading", fraction, elapsed_s))
 
-        model = load_weights(native, request, tell, self._cancelled, self._lines)
+        model = load_weights(native, request, tell, cancelled, self._lines)
         return model, self._lines
 
     def _report(
@@ -326,7 +454,13 @@ class LlamaEngine:
             if running is None:
                 raise LauncherError(tr("No model is loaded."), tr("Launch a model first."))
             generation = Generation(
-                number, request, running.model, running.evaluated, self._stop, self._emit
+                number,
+                request,
+                running.model,
+                running.evaluated,
+                self._stop,
+                self._emit,
+                self._pause,
             )
             stats: GenerationStats = generation.run()
         except LauncherError as error:
@@ -336,12 +470,34 @@ class LlamaEngine:
         else:
             self._emit(Finished(number, stats))
 
+    def loaded_model(self) -> LoadedModel | None:
+        """What is loaded now. Engine thread."""
+        return self._running.model if self._running else None
+
     def _free(self) -> None:
         with self._model_lock:
             running, self._running = self._running, None
         if running is not None:
             running.context.free()
             running.model.free()
+
+
+class _Pause:
+    """A :class:`MovePause` over the engine's queue."""
+
+    def __init__(self, engine: LlamaEngine) -> None:
+        self._engine = engine
+        self.wanted = False
+
+    def serve(self) -> LoadedModel:
+        self._engine.serve_moves()
+        running = self._engine.loaded_model()
+        if running is None:
+            raise LauncherError(
+                tr("The model could not be brought back, so the reply ends here."),
+                tr("Load the model again; the chat is kept."),
+            )
+        return running
 
 
 def _same_weights(running: _Running, request: LoadRequest) -> bool:

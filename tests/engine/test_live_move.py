@@ -1,0 +1,434 @@
+"""The model moves to another place or context, and the conversation goes on where it was."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moelauncher.core.engine_protocol import (
+    ContextSettings,
+    EngineEvent,
+    Finished,
+    GenerateFailed,
+    GenerateRequest,
+    LoadCancelled,
+    Loaded,
+    LoadFailed,
+    LoadRequest,
+    PromptProgress,
+    TokenEvent,
+)
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.placement import PlacementDevice
+from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.load_model import ModelContext, load_weights, make_context
+from moelauncher.engine.native import load_native, log_to
+from moelauncher.engine.stop_flag import StopFlag
+from tests.helpers.engines import GREEDY, cpu_placement, run
+from tests.helpers.gguf_files import write_tiny_model
+
+#: Caches that are put back cell by cell as they were. A sliding window's cells come back in
+#: another order once the window is full, so sums are rounded elsewhere: see its own test.
+KINDS = ("dense", "moe", "hybrid", "mla", "mamba")
+SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=64, n_threads=1)
+N_TOKENS = 500
+PROMPT = "Once upon a time there was a model that could move while it spoke."
+
+
+@pytest.fixture
+def engine() -> Iterator[LlamaEngine]:
+    made = LlamaEngine()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=KINDS)
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return write_tiny_model(tmp_path / "tiny.gguf", request.param)
+
+
+def first_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest:
+    return LoadRequest(path, cpu_placement(), settings, keeps_chat=True)
+
+
+def other_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest:
+    """Computes alike, but is another placement: the weights are loaded anew."""
+    return LoadRequest(path, replace(cpu_placement(), cpu_moe=1, of=1), settings, keeps_chat=True)
+
+
+def impossible_place(path: Path) -> LoadRequest:
+    """A GPU that is not there: only the load itself finds out."""
+    placement = replace(
+        cpu_placement(), devices=(PlacementDevice("Nowhere7", None),), n_gpu_layers=99
+    )
+    return LoadRequest(path, placement, SETTINGS, keeps_chat=True)
+
+
+def story(n_tokens: int = N_TOKENS, prompt: str = PROMPT) -> GenerateRequest:
+    return GenerateRequest(
+        raw_prompt=prompt, sampling=GREEDY, max_tokens=n_tokens, ignore_end_of_generation=True
+    )
+
+
+class Reply:
+    """One reply during which something else is asked for, and all that was told meanwhile."""
+
+    def __init__(
+        self, engine: LlamaEngine, request: GenerateRequest, *at_token: Callable[[], int]
+    ) -> None:
+        """Each of ``at_token`` is called 20 tokens after the one before has ended."""
+        self.events: list[EngineEvent] = []
+        number = engine.generate(request)
+        waiting = list(at_token)
+        load: int | None = None
+        next_at = 20
+        while True:
+            for event in engine.drain(240.0):
+                self.events.append(event)
+                if isinstance(event, Loaded | LoadFailed | LoadCancelled):
+                    if event.request == load:
+                        load, next_at = None, self.n_tokens + 20
+                elif isinstance(event, Finished | GenerateFailed):
+                    assert event.request == number
+                    self.end = event
+                    return
+                elif isinstance(event, TokenEvent) and event.n_tokens >= next_at:
+                    if waiting and load is None:
+                        load = waiting.pop(0)()
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TokenEvent))
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(isinstance(event, TokenEvent) for event in self.events)
+
+    def moves(self) -> list[Loaded | LoadFailed | LoadCancelled]:
+        """The loads that ended while tokens were still to come, with tokens before them."""
+        ends = (Loaded, LoadFailed, LoadCancelled)
+        tokens = [n for n, event in enumerate(self.events) if isinstance(event, TokenEvent)]
+        return [
+            event
+            for n, event in enumerate(self.events)
+            if isinstance(event, ends) and tokens[0] < n < tokens[-1]
+        ]
+
+    def assert_counted(self, n_tokens: int = N_TOKENS) -> None:
+        """Every token once, in order."""
+        counts = [event.n_tokens for event in self.events if isinstance(event, TokenEvent)]
+        assert counts[:n_tokens] == list(range(1, n_tokens + 1))
+        assert isinstance(self.end, Finished)
+        assert self.end.stats.completion_tokens == n_tokens
+
+
+def undisturbed(engine: LlamaEngine, path: Path) -> str:
+    run(engine, replace(first_place(path), keeps_chat=False))
+    text = run(engine, story()).text
+    assert run(engine, None)
+    return text
+
+
+def test_a_reply_goes_on_token_for_token(engine: LlamaEngine, path: Path) -> None:
+    expected = undisturbed(engine, path)
+    run(engine, first_place(path))
+    smaller = replace(SETTINGS, n_ctx=1024, n_ubatch=32)
+    reply = Reply(
+        engine,
+        story(),
+        lambda: engine.load(other_place(path)),
+        lambda: engine.load(other_place(path, smaller)),
+        lambda: engine.load(first_place(path, smaller)),
+        lambda: engine.load(first_place(path)),
+    )
+    moves = reply.moves()
+    assert [type(move) for move in moves] == [Loaded] * 4
+    for move in moves:
+        assert isinstance(move, Loaded)
+        assert move.report.carried is not None
+        assert (move.report.carried.how, move.report.carried.reason) == ("restored", "")
+        assert move.report.carried.n_tokens >= 20
+    assert reply.text == expected
+    reply.assert_counted()
+
+
+def test_within_its_window_a_sliding_cache_comes_back_exactly(
+    engine: LlamaEngine, tmp_path: Path
+) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "sliding")
+    run(engine, first_place(path))
+    expected = run(engine, story(55, "Once")).text
+    run(engine, None)
+    run(engine, first_place(path))
+    reply = Reply(engine, story(55, "Once"), lambda: engine.load(other_place(path)))
+    assert [type(move) for move in reply.moves()] == [Loaded]
+    assert reply.text == expected
+
+
+def test_beyond_its_window_a_sliding_cache_comes_back_but_for_rounding(tmp_path: Path) -> None:
+    """No further from an undisturbed run than one whose prompt was read in other pieces."""
+    path = write_tiny_model(tmp_path / "tiny.gguf", "sliding")
+    text = [int(token) for token in np.random.default_rng(4).integers(4, 200, 700)]
+    with ExitStack() as stack:
+        moved, still, pieces = (Mover(path, stack) for _ in range(3))
+        assert moved.model.window
+        pieces.context.evaluate(text[:100], lambda _: None)
+        for token in text[:100]:
+            moved.next(token)
+            still.next(token)
+        by_moving, by_rounding = [], []
+        for n, token in enumerate(text[100:]):
+            if n % 150 == 49:
+                moved.move()
+            expected = still.next(token)
+            by_moving.append(divergence(moved.next(token), expected))
+            by_rounding.append(divergence(pieces.next(token), expected))
+        assert max(by_moving[:156]) < 1e-9, "until the cache is full its cells lie as they did"
+        assert np.mean(by_moving) < 3 * np.mean(by_rounding) + 1e-3
+        assert moved.context.tokens == still.context.tokens == text
+
+
+class Mover:
+    """A tiny model in this thread, whose conversation goes from one context to the next."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._lines: list[tuple[str, str]] = []
+        stack.enter_context(log_to(lambda level, text: self._lines.append((level, text))))
+        self._stack, self._stop = stack, StopFlag()
+        self.model = load_weights(
+            load_native(), first_place(path), lambda _: None, lambda: False, self._lines
+        )
+        stack.callback(self.model.free)
+        self.context = EvaluatedContext(self.model, self._made(), self._stop)
+
+    def _made(self) -> ModelContext:
+        made = make_context(self.model, SETTINGS, self._stop, self._lines)
+        self._stack.callback(made.free)
+        return made
+
+    def move(self) -> None:
+        saved = self.context.save(lambda: None)
+        assert self.context.move_to(self.model, self._made(), saved) == ""
+
+    def next(self, token: int) -> NDArray[np.float64]:
+        """The logarithms of the next token's probabilities after ``token``."""
+        assert self.context.decoder()(token)
+        row = self.model.native.lib.llama_get_logits_ith(self.context.handle, -1)
+        logits = np.array(row[: self.model.vocabulary.n_tokens], dtype=np.float64)
+        logits -= logits.max()
+        return logits - np.log(np.exp(logits).sum())
+
+
+def divergence(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Kullback-Leibler, in nats."""
+    return float((np.exp(one) * (one - other)).sum())
+
+
+def test_a_reply_survives_a_place_that_cannot_be_had(engine: LlamaEngine, path: Path) -> None:
+    expected = undisturbed(engine, path)
+    run(engine, first_place(path))
+    reply = Reply(engine, story(), lambda: engine.load(impossible_place(path)))
+    (failed,) = reply.moves()
+    assert isinstance(failed, LoadFailed)
+    assert failed.error.message
+    assert failed.restored is not None
+    assert failed.restored.carried is not None and failed.restored.carried.how == "restored"
+    assert failed.restored.placement == first_place(path).placement
+    assert reply.text == expected
+    reply.assert_counted()
+
+
+def test_the_next_turn_reads_only_what_is_new(engine: LlamaEngine, path: Path) -> None:
+    second = story(60, PROMPT + " It went on for many years.")
+    run(engine, first_place(path))
+    run(engine, story(60))
+    expected = run(engine, second)
+    run(engine, None)
+    run(engine, first_place(path))
+    run(engine, story(60))
+    report = run(engine, other_place(path)).report
+    assert report.carried is not None and report.carried.how == "restored"
+    failed = run(engine, impossible_place(path)).end
+    assert isinstance(failed, LoadFailed) and failed.restored is not None
+    again = run(engine, second)
+    assert again.text == expected.text
+    assert again.stats.cached_tokens == expected.stats.cached_tokens
+
+
+def test_another_kv_type_is_read_again_and_said(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+    run(engine, first_place(path))
+    exact = replace(SETTINGS, kv_type="q8_0")
+    reply = Reply(engine, story(), lambda: engine.load(first_place(path, exact)))
+    (moved,) = reply.moves()
+    assert isinstance(moved, Loaded) and moved.report.carried is not None
+    assert moved.report.carried.how == "read_again"
+    assert "f16" in moved.report.carried.reason and "q8_0" in moved.report.carried.reason
+    after = reply.events[reply.events.index(moved) :]
+    readings = [event for event in after if isinstance(event, PromptProgress)]
+    assert readings[-1].done == readings[-1].total == moved.report.carried.n_tokens
+    reply.assert_counted()
+    assert isinstance(reply.end, Finished)
+    assert reply.end.stats.context_used == reply.end.stats.prompt_tokens + N_TOKENS - 1
+
+
+def test_a_state_without_room_is_read_again(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "hybrid")
+    engine = LlamaEngine(free_ram=lambda: 1 << 20)
+    try:
+        run(engine, first_place(path))
+        reply = Reply(engine, story(), lambda: engine.load(other_place(path)))
+        (moved,) = reply.moves()
+        assert isinstance(moved, Loaded) and moved.report.carried is not None
+        assert moved.report.carried.how == "read_again"
+        assert "1 MiB is free" in moved.report.carried.reason
+        reply.assert_counted()
+    finally:
+        engine.close()
+
+
+def test_a_context_too_small_for_the_reply_is_refused(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+    expected = undisturbed(engine, path)
+    run(engine, first_place(path))
+    reply = Reply(
+        engine, story(), lambda: engine.load(first_place(path, replace(SETTINGS, n_ctx=16)))
+    )
+    (refused,) = reply.moves()
+    assert isinstance(refused, LoadFailed)
+    assert refused.restored is not None and refused.restored.context == SETTINGS
+    assert reply.text == expected
+
+
+def test_at_rest_a_smaller_context_drops_what_it_cannot_hold(
+    engine: LlamaEngine, tmp_path: Path
+) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+    run(engine, first_place(path))
+    run(engine, story(400))
+    report = run(engine, first_place(path, replace(SETTINGS, n_ctx=256))).report
+    assert report.carried is not None and report.carried.how == "read_again"
+    assert "256" in report.carried.reason
+    assert run(engine, story(5)).stats.completion_tokens == 5
+
+
+def test_another_number_of_threads_touches_nothing(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+    run(engine, first_place(path))
+    reply = Reply(
+        engine, story(), lambda: engine.load(first_place(path, replace(SETTINGS, n_threads=2)))
+    )
+    (moved,) = reply.moves()
+    assert isinstance(moved, Loaded) and moved.report.carried is not None
+    assert (moved.report.carried.how, moved.report.n_threads) == ("kept", 2)
+    reply.assert_counted()
+
+
+def test_a_cancelled_move_leaves_the_reply_alone(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> object:
+        if request.placement.cpu_moe == 1:
+            engine.stop(numbers.get(timeout=60))
+        return None
+
+    numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
+    engine = LlamaEngine(accept=accept)
+    try:
+        expected = undisturbed(engine, path)
+        run(engine, first_place(path))
+
+        def move() -> int:
+            number = engine.load(other_place(path))
+            numbers.put(number)
+            return number
+
+        reply = Reply(engine, story(), move)
+        (ended,) = reply.moves()
+        assert isinstance(ended, LoadCancelled)
+        assert ended.restored is not None
+        assert reply.text == expected
+        reply.assert_counted()
+    finally:
+        engine.close()
+
+
+def test_stop_during_a_move_ends_the_reply_and_keeps_the_model(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> object:
+        if request.placement.cpu_moe == 1:
+            engine.stop()
+        return None
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        run(engine, first_place(path))
+        reply = Reply(engine, story(), lambda: engine.load(other_place(path)))
+        (ended,) = [event for event in reply.events if isinstance(event, LoadCancelled)]
+        assert ended.restored is not None
+        assert isinstance(reply.end, Finished)
+        assert reply.end.stats.finish_reason == "cancelled"
+        assert run(engine, story(5)).stats.completion_tokens == 5
+    finally:
+        engine.close()
+
+
+def test_a_refused_move_touches_nothing(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> object:
+        if request.placement.cpu_moe == 1:
+            raise LauncherError("No.", "Do not.")
+        return None
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        expected = undisturbed(engine, path)
+        run(engine, first_place(path))
+        reply = Reply(engine, story(), lambda: engine.load(other_place(path)))
+        (failed,) = reply.moves()
+        assert isinstance(failed, LoadFailed) and failed.restored is not None
+        assert failed.error.message == "No."
+        assert failed.restored.carried is not None and failed.restored.carried.how == "kept"
+        assert reply.text == expected
+    finally:
+        engine.close()
+
+
+def test_what_cannot_come_back_ends_the_reply(engine: LlamaEngine, tmp_path: Path) -> None:
+    """The file is gone between the old place and the new one."""
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+
+    def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> object:
+        if request.placement.cpu_moe == 1:
+            path.unlink()
+        return None
+
+    engine = LlamaEngine(accept=accept)
+    try:
+        run(engine, first_place(path))
+        reply = Reply(engine, story(), lambda: engine.load(other_place(path)))
+        assert isinstance(reply.end, GenerateFailed)
+        (failed,) = [event for event in reply.events if isinstance(event, LoadFailed)]
+        assert failed.restored is None
+        assert engine.count_tokens("a") is None
+    finally:
+        engine.close()
+
+
+def test_a_move_that_came_too_late_is_a_load(engine: LlamaEngine, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf", "moe")
+    run(engine, first_place(path))
+    run(engine, story(5))
+    report = run(engine, other_place(path)).report
+    assert report.placement.cpu_moe == 1
+    assert report.carried is not None and report.carried.how == "restored"
