@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from moelauncher.core.engine_protocol import (
     EngineEvent,
@@ -163,10 +164,9 @@ class Generation:
 
     def _draw_tokens(self, chain: object, text: _ReplyText) -> str:
         # The inner loop: everything it needs is bound to a local name before.
-        sample, handle = self._model.native.sample_at_once, self._context.handle
-        synchronise = self._model.native.lib.llama_synchronize if self._model.on_gpu else None
-        append, emit, stop = self._context.decoder(), self._emit, self._stop
-        pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
+        sample = self._model.native.sample_at_once
+        handle, append, synchronise, pieces, find_piece = self._at_hand()
+        emit, stop = self._emit, self._stop
         number, feed, pause = self._number, text.feed, self._pause
         now, monotonic = time.perf_counter, time.monotonic
         limit = self._request.max_tokens
@@ -200,13 +200,18 @@ class Generation:
             if pause.wanted:
                 # Drawn but not evaluated: its logits are computed where the model is then.
                 self._follow_the_model()
-                lib, handle = self._model.native.lib, self._context.handle
-                sample, append = lib.llama_sampler_sample, self._context.decoder()
-                pieces, find_piece = self._model.vocabulary.pieces, self._model.vocabulary.piece
+                handle, append, synchronise, pieces, find_piece = self._at_hand()
                 if stop.raised:
                     return "cancelled"
             if not append(token):
                 return "context_full"
+
+    def _at_hand(self) -> tuple[Any, Any, Any, dict[int, bytes | None], Any]:
+        """What the inner loop calls of the model and the context that are there now."""
+        model, context = self._model, self._context
+        synchronise = model.native.lib.llama_synchronize if model.on_gpu else None
+        vocabulary = model.vocabulary
+        return context.handle, context.decoder(), synchronise, vocabulary.pieces, vocabulary.piece
 
     def _follow_the_model(self) -> None:
         """Let the model move, and read again what it could not bring along."""
