@@ -52,6 +52,7 @@ from moelauncher.gui.services import Services
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
 from moelauncher.meters.meter_thread import MeterThread, default_sources
+from moelauncher.meters.ram import available_ram_bytes
 
 if TYPE_CHECKING:
     from moelauncher.gui.single_instance import FirstInstance
@@ -139,7 +140,9 @@ class Program(QObject):
             paths=self._paths,
             settings=self._settings,
             state=self._state,
-            make_engine=lambda notify: LlamaEngine(notify, make_acceptor(child)),
+            make_engine=lambda notify: LlamaEngine(
+                notify, make_acceptor(child), available_ram_bytes
+            ),
             dry_run=lambda facts, placement, context, cancelled: dry_run(
                 child, facts.path, placement, context, facts=facts, cancelled=cancelled
             ),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,13 +81,17 @@ class Placement:
 
 
 def same_place(one: Placement, other: Placement) -> bool:
-    """Whether both put every tensor on the same device; what is free there does not matter."""
-    return _without_memory(one) == _without_memory(other)
+    """Whether both put every tensor on the same device.
+
+    What is free there does not matter, nor how the slider stood: without a GPU all its stops
+    are the same place.
+    """
+    return _where(one) == _where(other)
 
 
-def _without_memory(placement: Placement) -> Placement:
-    devices = (replace(gpu, free_bytes=None, total_bytes=None) for gpu in placement.devices)
-    return replace(placement, devices=tuple(devices))
+def _where(placement: Placement) -> tuple[object, ...]:
+    names = tuple(device.name for device in placement.devices)
+    return names, placement.layer_devices, placement.patterns
 
 
 def expert_stops(facts: ModelFacts) -> tuple[int, ...]:

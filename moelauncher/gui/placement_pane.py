@@ -17,6 +17,7 @@ from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.placement import Placement
 from moelauncher.core.session_state import Controls, LaunchAction
 from moelauncher.core.translate import tr
+from moelauncher.gui.check_box import TickBox
 from moelauncher.gui.combo_box import ChevronComboBox
 from moelauncher.gui.context_combo import ContextCombo
 from moelauncher.gui.layer_strip import LayerStrip
@@ -39,6 +40,7 @@ class PlacementPane(QWidget):
         auto_requested: place for me.
         launch_requested: Launch or Apply.
         cancel_requested, unload_requested: as they say.
+        live_toggled(bool): changes apply by themselves (now).
     """
 
     stop_changed = Signal(int)
@@ -48,6 +50,7 @@ class PlacementPane(QWidget):
     launch_requested = Signal()
     cancel_requested = Signal()
     unload_requested = Signal()
+    live_toggled = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -102,8 +105,20 @@ class PlacementPane(QWidget):
         for button in (self.all_gpu, self.auto, self.all_cpu):
             row.addWidget(button)
         row.addStretch(1)
+        self._live = TickBox(self.tr("Live"))
+        self._live.setObjectName("liveSwitch")
+        self._live.setAccessibleName(self.tr("Apply changes by themselves"))
+        self._live.setToolTip(
+            self.tr(
+                "While a model is loaded, a change applies by itself shortly after you let go; "
+                "the chat goes on."
+            )
+        )
+        self._live.toggled.connect(self.live_toggled)
+        row.addWidget(self._live)
         column.addLayout(row)
         for widget, key in (
+            (self._live, "V"),
             (self.spin, "E"),
             (self.all_gpu, "G"),
             (self.auto, "A"),
@@ -265,7 +280,16 @@ class PlacementPane(QWidget):
         self.more.set_values(values.n_threads, values.n_ubatch, values.use_mmap, values.which)
         self._show_choices()
 
+    def set_live(self, on: bool) -> None:
+        """Whether changes apply by themselves."""
+        self._live.setChecked(on)
+
     # Values out
+
+    @property
+    def live(self) -> bool:
+        """Whether changes apply by themselves."""
+        return self._live.isChecked()
 
     def values(self) -> PlacementValues:
         """What the pane is set to."""

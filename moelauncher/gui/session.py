@@ -56,12 +56,14 @@ from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.library import Library
+from moelauncher.gui.live_apply import LiveApply
 from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.load_outcome import LoadOutcome
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.move_timing import MoveTiming
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.services import Services
-from moelauncher.gui.session_texts import SessionTexts
+from moelauncher.gui.session_texts import SessionTexts, context_only
 
 #: The live rate is sampled this often.
 RATE_MS = 100
@@ -129,6 +131,9 @@ class Session(QObject):
         self._prompt_tokens = 0
         self._last_stats: GenerationStats | None = None
         self._n_warnings = 0
+        self._timing = MoveTiming()
+        self._live = LiveApply(window.placement, self)
+        window.placement.set_live(services.state.get("live") is True)
         self._rate_clock = QTimer(self)
         self._rate_clock.setInterval(RATE_MS)
         self._rate_clock.timeout.connect(self._sample_rate)
@@ -136,13 +141,16 @@ class Session(QObject):
         self._show()
 
     def _wire(self) -> None:
-        window = self._window
+        window, services_state = self._window, self._services.state
         self.bridge.events.connect(self._on_events)
         window.model_list.entry_selected.connect(self._select)
         window.paths_dropped.connect(self.library.add_paths)
         window.placement.launch_requested.connect(self.launch)
         window.placement.cancel_requested.connect(self.cancel)
         window.placement.unload_requested.connect(self.unload)
+        window.placement.live_toggled.connect(lambda on: services_state.set("live", on))
+        self._live.due.connect(self._apply_live)
+        self.state_changed.connect(self._apply_live)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
         self.chat.reply_wanted.connect(self._answer)
@@ -165,6 +173,12 @@ class Session(QObject):
         offered = self._controls()
         if facts is None or plan is None or not offered.launch_enabled:
             return
+        if offered.launch_action is LaunchAction.CANCEL:
+            return
+        moves = offered.launch_action is LaunchAction.APPLY
+        live_s = self._live.changed_s if self._live.waits else None
+        self._timing.asked(time.monotonic() if live_s is None else live_s)
+        self._live.taken()
         self._window.status.clear_message()
         self._loading = _Load(facts, plan, self._loaded)
         self._freed = None
@@ -181,14 +195,29 @@ class Session(QObject):
                 context=plan.choices.context,
                 use_mmap=plan.choices.use_mmap,
                 expected_gpu_weights=plan.gpu_weights,
+                keeps_chat=moves,
             )
         )
 
+    def _apply_live(self, _: object = None) -> None:
+        """Apply what the Live switch has waiting, as soon as it can be."""
+        offered, plan = self._controls(), self.planner.plan
+        if not self._live.waits or plan is None or offered.why_not == "no_change":
+            return
+        if offered.launch_action is not LaunchAction.APPLY or not offered.launch_enabled:
+            return
+        if not plan.forecast.fits and not plan.forecast.streams_from_disk:
+            self._live.taken()
+            self._window.status.set_message(self._texts.live_does_not_fit(), "warning")
+            return
+        self.launch()
+
     def cancel(self) -> None:
-        """End the load that is going on."""
+        """End the load that is going on; a reply that waits for it goes on as it was."""
         if SessionEvent.CANCEL in possible_events(self.state):
+            in_reply = self.state is SessionState.MOVING
             self._move(SessionEvent.CANCEL)
-            self.bridge.engine.stop()
+            self.bridge.engine.stop(self._load_number if in_reply else None)
 
     def unload(self) -> None:
         """Take the model out of memory; the chat stays."""
@@ -344,6 +373,11 @@ class Session(QObject):
         elif isinstance(event, LoadFailed):
             self._load_failed(event)
         elif isinstance(event, LoadCancelled):
+            if event.restored is not None and self._loaded is not None:
+                self._came_back(event.restored)
+                text = self._texts.move_cancelled(event.restored)
+                self._window.status.set_message(text, "info")
+                return
             self._gone()
             self._move(SessionEvent.CANCELLED)
             self._give_text_back()
@@ -364,7 +398,12 @@ class Session(QObject):
         before = self._loaded
         self._loaded = _LoadedModel(facts, plan, report)
         self._loading = None
-        self._context_used = None
+        carried = report.carried
+        if carried is None or carried.how == "read_again":
+            self._context_used = None
+        same = before is not None and before.facts.path == facts.path
+        alone = same and before is not None and context_only(before.plan, plan)
+        self._timing.loaded(facts.path, report.load_s, context_only=alone)
         self._window.memory.set_loaded(plan.forecast, weights_mapped=plan.choices.use_mmap)
         self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
         self._window.chat.set_model_name(facts.name)
@@ -374,7 +413,7 @@ class Session(QObject):
             mark = self._texts.mark(before.plan, plan)
             if mark:
                 self._window.speed.mark(time.monotonic(), mark)
-        self._move(SessionEvent.LOADED if failure is None else SessionEvent.RESTORED)
+        self._went_on(SessionEvent.LOADED if failure is None else SessionEvent.RESTORED)
         for sentence in (*report.mismatches, *report.warnings):
             self._log("warning", sentence)
         self.outcome.loaded(facts, plan, report, self._texts.loaded(facts, report))
@@ -389,6 +428,10 @@ class Session(QObject):
         load = self._loading
         self._log("error", event.error.details)
         say = self.outcome.failed(event, load.facts, load.plan)
+        if event.restored is not None and self._loaded is not None:
+            self._came_back(event.restored)
+            say(self._texts.back_again(event.restored))
+            return
         self._gone()
         if load.before is not None and load.failure is None and self._can_restore():
             # Back to what was there before: its load is part of this one.
@@ -414,6 +457,27 @@ class Session(QObject):
             minutes = self._services.settings.get(keys.IDLE_UNLOAD_MINUTES)
             self._window.status.set_message(self._texts.idle_unloaded(minutes), "info")
 
+    def _came_back(self, report: LoadReport) -> None:
+        """The load ended without a new placement; the one before is there again."""
+        assert self._loaded is not None
+        self._loading = None
+        self._loaded = replace(self._loaded, report=report)
+        self.outcome.accounts.ended(self._loaded.facts, self._loaded.plan, report)
+        self._window.memory.set_loaded(report, weights_mapped=self._loaded.plan.choices.use_mmap)
+        self._went_on(SessionEvent.RESTORED)
+
+    def _went_on(self, event: SessionEvent) -> None:
+        """The model is there (again), and with it a reply that waited."""
+        if self._conversation.streaming:
+            if self.state is SessionState.STOPPING:
+                self._show()
+                return  # the reply itself says when it has ended
+            # Its rate is that of the new place; the way there is a gap in the curve.
+            self._window.speed.add_rate(time.monotonic(), None)
+            self._rate.begin()
+            self._timing.reply_goes_on()
+        self._move(event)
+
     def _on_reply_event(self, event: EngineEvent) -> None:
         if isinstance(event, PromptProgress):
             self._prompt_progressed(event)
@@ -433,9 +497,13 @@ class Session(QObject):
         self._show_context(self._prompt_tokens)
 
     def _token(self, event: TokenEvent) -> None:
-        if self.state is SessionState.PREFILL:
+        if self._prompt_from_s is not None:
             self._shade_prompt(event.time_s)
             self._prompt_from_s = None
+        waited_s = self._timing.token(event.time_s)
+        if waited_s is not None and self._loaded is not None:
+            report = self._loaded.report
+            self._window.status.set_message(self._texts.moved(report, waited_s), "good")
         if event.n_tokens == 1 and SessionEvent.FIRST_TOKEN in possible_events(self.state):
             self._move(SessionEvent.FIRST_TOKEN)
         self._rate.add(event.time_s)
@@ -521,7 +589,12 @@ class Session(QObject):
         cancelling = shown.launch_action is LaunchAction.CANCEL
         self._window.placement.set_controls(
             shown,
-            self._texts.launch(shown, loaded.plan if loaded else None, self.planner.plan),
+            self._texts.launch(
+                shown,
+                loaded.plan if loaded else None,
+                self.planner.plan,
+                self._expected_s(),
+            ),
             self._texts.why_not(shown.why_not, self._entry),
         )
         if not cancelling and self.state is not SessionState.STOPPING:
@@ -538,6 +611,14 @@ class Session(QObject):
         total = self._loaded.report.n_ctx if self._loaded else None
         self._window.chat.set_context(used, total)
         self._window.status.set_context(self._texts.context(used, total))
+
+    def _expected_s(self) -> float | None:
+        """How long applying what is in view will take."""
+        loaded, plan = self._loaded, self.planner.plan
+        if loaded is None or plan is None:
+            return None
+        alone = context_only(loaded.plan, plan)
+        return self._timing.expected_s(loaded.facts.path, context_only=alone)
 
     def _show_status(self, rate: float | None) -> None:
         self._window.status.set_state(*self._texts.state(self.state, rate))

@@ -41,23 +41,38 @@ class SessionTexts(QObject):
             SessionState.READY: self.tr("ready"),
             SessionState.PREFILL: self.tr("reading the prompt"),
             SessionState.GENERATING: self.tr("generating"),
+            SessionState.MOVING: self.tr("moving the model"),
             SessionState.STOPPING: self.tr("stopping"),
             SessionState.UNLOADING: self.tr("unloading"),
             SessionState.FAILED: self.tr("not loaded"),
         }[state]
         return words, "" if rate is None else format_rate(rate)
 
-    def launch(self, shown: Controls, loaded: LaunchPlan | None, plan: LaunchPlan | None) -> str:
-        """What stands on the large button."""
+    def launch(
+        self,
+        shown: Controls,
+        loaded: LaunchPlan | None,
+        plan: LaunchPlan | None,
+        expected_s: float | None = None,
+    ) -> str:
+        """What stands on the large button; ``expected_s`` is how long applying will take."""
         if shown.launch_action is LaunchAction.CANCEL:
             return self.tr("Cancel")
-        if shown.launch_action is LaunchAction.APPLY:
-            if shown.why_not == "no_change":
-                return self.tr("Loaded")
-            if loaded is not None and plan is not None and _context_only(loaded, plan):
-                return self.tr("Apply (no reload)")
+        if shown.launch_action is not LaunchAction.APPLY:
+            return self.tr("Launch")
+        if shown.why_not == "no_change":
+            return self.tr("Loaded")
+        if loaded is None or plan is None:
             return self.tr("Apply")
-        return self.tr("Launch")
+        if loaded.choices.context.kv_type != plan.choices.context.kv_type:
+            return self.tr("Apply (chat is read again)")
+        if context_only(loaded, plan):
+            return self.tr("Apply (no reload, chat goes on)")
+        if expected_s is None:
+            return self.tr("Apply (chat goes on)")
+        return self.tr("Apply ({time}, chat goes on)").format(
+            time=format_duration(max(1.0, round(expected_s)))
+        )
 
     def why_not(self, reason: str, entry: CatalogEntry | None) -> str:
         """Why the large button is off."""
@@ -66,7 +81,7 @@ class SessionTexts(QObject):
         return {
             "nothing_selected": self.tr("Select a model on the left first."),
             "no_change": self.tr("This is what is loaded: move the slider or change an option."),
-            "answering": self.tr("Wait for the reply to end, or stop it."),
+            "answering": self.tr("Another model: wait for the reply to end, or stop it."),
             "stopping": self.tr("Stopping what runs."),
             "unloading": self.tr("The model is being taken out of memory."),
         }.get(reason, "")
@@ -97,9 +112,39 @@ class SessionTexts(QObject):
 
     def loaded(self, facts: ModelFacts, report: LoadReport) -> str:
         """Said once a load went as planned."""
-        return self.tr("{name} is loaded ({time}); llama.cpp placed it as planned.").format(
+        text = self.tr("{name} is loaded ({time}); llama.cpp placed it as planned.").format(
             name=facts.name, time=format_duration(report.load_s)
         )
+        carried = report.carried
+        if carried is not None and carried.reason and carried.n_tokens:
+            text += " " + self.tr("The chat is read again with the next message: {reason}").format(
+                reason=carried.reason
+            )
+        return text
+
+    def back_again(self, report: LoadReport) -> str:
+        """Said when a move failed and the place before is there again."""
+        text = self.tr("The model is back where it was, and the chat goes on.")
+        reason = report.carried.reason if report.carried is not None else ""
+        return f"{text} {reason}".strip()
+
+    def move_cancelled(self, report: LoadReport) -> str:
+        """Said when a move was cancelled."""
+        return f"{self.tr('The change was cancelled.')} {self.back_again(report)}"
+
+    def moved(self, report: LoadReport, waited_s: float) -> str:
+        """Said at the first token after a move."""
+        text = self.tr("The reply went on {seconds:.1f} s after the change.").format(
+            seconds=waited_s
+        )
+        reason = report.carried.reason if report.carried is not None else ""
+        if reason:
+            text += " " + self.tr("The chat was read again: {reason}").format(reason=reason)
+        return text
+
+    def live_does_not_fit(self) -> str:
+        """Said when Live leaves a change alone."""
+        return self.tr("This does not fit, so Live leaves it: press Apply to try all the same.")
 
     def restored(self, facts: ModelFacts) -> str:
         """Said when a load failed and the model before it is there again."""
@@ -206,7 +251,7 @@ class SessionTexts(QObject):
         return self.tr("Press Launch to load {name}, then write below.").format(name=entry.name)
 
 
-def _context_only(loaded: LaunchPlan, plan: LaunchPlan) -> bool:
+def context_only(loaded: LaunchPlan, plan: LaunchPlan) -> bool:
     """Whether applying needs only a new context on the loaded model."""
     unmoved = same_place(loaded.placement, plan.placement)
     return unmoved and loaded.choices.use_mmap == plan.choices.use_mmap

@@ -87,3 +87,8 @@ def process_name(pid: int) -> str:
         return str(psutil.Process(pid).name()) or f"pid {pid}"
     except (psutil.Error, OSError):
         return f"pid {pid}"
+
+
+def available_ram_bytes() -> int:
+    """Main memory that can be had without swapping, now. Any thread."""
+    return int(psutil.virtual_memory().available)

@@ -49,6 +49,12 @@ def run(state: SessionState, *events: SessionEvent) -> SessionState:
         (S.GENERATING, (E.UNLOAD, E.FINISHED, E.UNLOADED), S.SELECTED),
         (S.READY, (E.LAUNCH, E.ACCEPTED, E.CANCEL, E.CANCELLED), S.SELECTED),
         (S.READY, (E.LAUNCH, E.CANCEL, E.RESTORED), S.READY),
+        (S.GENERATING, (E.LAUNCH, E.ACCEPTED, E.LOADED), S.GENERATING),
+        (S.PREFILL, (E.LAUNCH, E.FIRST_TOKEN, E.LOADED, E.FINISHED), S.READY),
+        (S.GENERATING, (E.LAUNCH, E.CANCEL, E.RESTORED), S.GENERATING),
+        (S.GENERATING, (E.LAUNCH, E.FINISHED, E.LOADED), S.READY),  # the reply was faster
+        (S.GENERATING, (E.LAUNCH, E.STOP, E.FINISHED), S.READY),
+        (S.GENERATING, (E.LAUNCH, E.LOAD_FAILED), S.FAILED),
         (S.SELECTED, (E.LAUNCH, E.LOAD_FAILED, E.LAUNCH), S.CHECKING),
         (S.LOADING, (E.CANCEL, E.LOADED), S.READY),  # the cancel came too late
         (S.FAILED, (E.SELECT,), S.SELECTED),
@@ -156,7 +162,7 @@ def test_another_model_is_launched_not_applied() -> None:
     assert (other.launch_action, other.launch_enabled) == (LaunchAction.LAUNCH, True)
 
 
-@pytest.mark.parametrize("state", [S.CHECKING, S.LOADING])
+@pytest.mark.parametrize("state", [S.CHECKING, S.LOADING, S.MOVING])
 def test_what_runs_long_can_be_cancelled(state: SessionState) -> None:
     assert shown(state).launch_action is LaunchAction.CANCEL
     assert shown(state).launch_enabled
@@ -166,9 +172,18 @@ def test_while_answering() -> None:
     answering = shown(S.GENERATING, same_model=True, settings_differ=True)
     assert answering.stop_enabled
     assert not answering.send_enabled
-    assert answering.why_not == "answering"
+    assert (answering.launch_action, answering.launch_enabled) == (LaunchAction.APPLY, True)
     assert answering.unload_enabled
     assert answering.slider_enabled
+    assert shown(S.GENERATING, same_model=True).why_not == "no_change"
+    assert shown(S.GENERATING).why_not == "answering", "another model waits for the reply"
+
+
+def test_while_a_reply_waits_for_its_model() -> None:
+    moving = shown(S.MOVING, same_model=True, settings_differ=True)
+    assert (moving.launch_action, moving.launch_enabled) == (LaunchAction.CANCEL, True)
+    assert moving.stop_enabled
+    assert not moving.send_enabled
 
 
 def test_a_freed_gpu_takes_messages() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPlainTextEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.sample_model import build_sample_model
@@ -65,6 +65,46 @@ def test_the_whole_job(demo: WindowDriver) -> None:
     assert "Rome" in demo.chat_text(), "unloading keeps the chat"
     demo.close()
     assert [thread.name for thread in python_threads()] == ["MainThread"]
+
+
+def test_the_slider_moves_under_a_running_reply(demo: WindowDriver) -> None:
+    demo.move_slider(8)
+    demo.launch()
+    demo.ask("Tell me a long story about the sea.")
+    demo.wait(lambda: len(demo.chat_text()) > 200)
+    before = demo.chat_text()
+    combo = demo.widget(QComboBox, "contextCombo")
+    combo.lineEdit().setText("8k")
+    combo.lineEdit().editingFinished.emit()
+    assert demo.program.session.planner.choices().context.n_ctx == 8192
+    demo.move_slider(20)
+    assert "chat goes on" in demo.widget(QPushButton, "launchButton").text()
+    demo.press("launchButton")
+    demo.wait_for_state(SessionState.GENERATING)
+    demo.wait(lambda: "after the change" in demo.status_text())
+    demo.wait(lambda: len(demo.chat_text()) > len(before) + 200)
+    assert demo.chat_text().startswith(before.rstrip()[:200])
+    assert [mark.text for mark in demo.window.speed.history.marks(0.0)] == ["8 › 20"]
+    demo.press("stopButton")
+    demo.wait_for_state(SessionState.READY)
+
+
+def test_live_applies_by_itself(demo: WindowDriver) -> None:
+    demo.launch()
+    live = demo.widget(QCheckBox, "liveSwitch")
+    live.setChecked(True)
+    demo.move_slider(11)
+    demo.move_slider(12)
+    session = demo.program.session
+    demo.wait(lambda: session.state is SessionState.READY and "12" in marks_text(demo))
+    assert demo.widget(QPushButton, "launchButton").text() == "Loaded"
+    live.setChecked(False)
+    demo.move_slider(13)
+    assert demo.widget(QPushButton, "launchButton").isEnabled()
+
+
+def marks_text(demo: WindowDriver) -> str:
+    return " ".join(mark.text for mark in demo.window.speed.history.marks(0.0))
 
 
 def test_all_named_widgets_are_there(demo: WindowDriver) -> None:

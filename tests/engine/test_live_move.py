@@ -61,7 +61,8 @@ def first_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest
 
 def other_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest:
     """Computes alike, but is another placement: the weights are loaded anew."""
-    return LoadRequest(path, replace(cpu_placement(), cpu_moe=1, of=1), settings, keeps_chat=True)
+    placement = replace(cpu_placement(), cpu_moe=1, of=1, patterns=("matches nothing",))
+    return LoadRequest(path, placement, settings, keeps_chat=True)
 
 
 def impossible_place(path: Path) -> LoadRequest:
@@ -100,9 +101,12 @@ class Reply:
                     assert event.request == number
                     self.end = event
                     return
-                elif isinstance(event, TokenEvent) and event.n_tokens >= next_at:
-                    if waiting and load is None:
-                        load = waiting.pop(0)()
+                elif self._is_due(event, next_at) and waiting and load is None:
+                    load = waiting.pop(0)()
+
+    @staticmethod
+    def _is_due(event: EngineEvent, n_tokens: int) -> bool:
+        return isinstance(event, TokenEvent) and event.n_tokens >= n_tokens
 
     @property
     def text(self) -> str:
