@@ -372,7 +372,7 @@ class LlamaEngine:
                 ),
                 tr("Choose a larger context, or apply it after the reply."),
             )
-        check_context(request.context, running.model.n_ctx_train)
+        check_context(request.context, running.model.longest_context)
         self._check(number, request, started_s)
 
     def _check(self, number: int, request: LoadRequest, started_s: float) -> None:

@@ -184,9 +184,9 @@ class Session(QObject):
         self._freed = None
         self.planner.save()
         self._move(SessionEvent.LAUNCH)
-        self._load(facts, plan)
+        self._load(facts, plan, keeps_chat=moves)
 
-    def _load(self, facts: ModelFacts, plan: LaunchPlan) -> None:
+    def _load(self, facts: ModelFacts, plan: LaunchPlan, *, keeps_chat: bool = False) -> None:
         self.outcome.accounts.begins()
         self._load_number = self.bridge.engine.load(
             LoadRequest(
@@ -195,7 +195,7 @@ class Session(QObject):
                 context=plan.choices.context,
                 use_mmap=plan.choices.use_mmap,
                 expected_gpu_weights=plan.gpu_weights,
-                keeps_chat=moves,
+                keeps_chat=keeps_chat,
             )
         )
 
