@@ -293,7 +293,8 @@ def _recurrent(facts: ModelFacts, keys: _Keys, kv_heads: tuple[int, ...]) -> tup
         listed = keys.listed("attention.recurrent_layers")
         if listed is not None:
             return tuple(bool(flag) for flag in listed)
-        interval = max(keys.number("full_attention_interval", _INTERVAL_DEFAULT), 1)
+        usual = 8 if keys.arch == "minimax-01" else _INTERVAL_DEFAULT
+        interval = max(keys.number("full_attention_interval", usual), 1)
         return tuple((index + 1) % interval != 0 for index in everywhere)
     # An architecture newer than this table: its tensors tell.
     by_tensors = {layer.index for layer in facts.layers if layer.kind == "recurrent"}
