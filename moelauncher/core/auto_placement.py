@@ -107,6 +107,30 @@ def place_at(
     )
 
 
+def corrected(
+    facts: ModelFacts,
+    placement: Placement,
+    context: ContextSettings,
+    machine: Machine,
+    result: MemoryForecast,
+) -> Machine:
+    """``machine`` as the estimate must see it to agree with ``result``, which a dry run told.
+
+    What llama.cpp said for one placement beyond the estimate (or below it) is taken as said
+    for its neighbours too: they differ by layers, and those the estimate knows exactly.
+    """
+    if result.compute_source != "dry-run":
+        return machine
+    estimate = forecast_on(facts, placement, context, machine)
+    gpus = []
+    for gpu, told, guessed in zip(machine.gpus, result.gpus, estimate.gpus, strict=True):
+        if gpu.free_bytes is not None:
+            off = told.used_bytes - guessed.used_bytes
+            gpu = replace(gpu, free_bytes=max(0, gpu.free_bytes - off))
+        gpus.append(gpu)
+    return replace(machine, gpus=tuple(gpus))
+
+
 def auto_placement(
     facts: ModelFacts,
     machine: Machine,
@@ -143,7 +167,7 @@ def auto_placement(
             step, chosen = step - 1, fewer
     placement, result = chosen
     fits = gpus_fit(result)
-    largest = largest_context_that_fits(facts, placement, context, machine)
+    largest = largest_context_that_fits(facts, placement, context, machine, result)
     if not fits:
         text = over_full_text(result, more_layers=None, smaller_ctx=largest)
         result = replace(result, text=text)
@@ -155,12 +179,16 @@ def largest_context_that_fits(
     placement: Placement,
     context: ContextSettings,
     machine: Machine,
+    result: MemoryForecast | None = None,
 ) -> int | None:
     """The largest context (up to the training length) whose forecast fits the GPUs.
 
     In main memory it is what must be held there that is judged, not the weights. None where
-    not even the smallest context fits.
+    not even the smallest context fits. ``result``: the forecast at the present context, by
+    which the estimates are corrected where a dry run told it.
     """
+    if result is not None:
+        machine = corrected(facts, placement, context, machine, result)
 
     def fits(n_ctx: int) -> bool:
         result = forecast_on(facts, placement, replace(context, n_ctx=n_ctx), machine)
@@ -201,6 +229,7 @@ def helpful_text(
     last = stop_count(facts, machine)
     now = placement.cpu_moe if experts else facts.n_layer_all + 1 - placement.n_gpu_layers
     split = placement.tensor_split if explicit_split else None
+    machine = corrected(facts, placement, context, machine, result)
     more = next(
         (
             step - now

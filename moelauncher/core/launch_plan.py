@@ -23,6 +23,7 @@ from moelauncher.core.own_share import OwnShare, free_for_reload
 from moelauncher.core.placement import Placement, PlacementDevice, place
 from moelauncher.core.slider import ExpertSlider, expert_slider
 from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes
 
 if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
@@ -140,8 +141,15 @@ def launch_plan(
     card = forecast_on(facts, shown, choices.context, imagined).gpus[0]
     # Nothing is held back for a display, nor by a driver, on a card that is not there.
     card = replace(card, driver_bytes=0, leave_free_bytes=0)
-    drawn = replace(result, devices=(card, *result.devices))
+    drawn = replace(result, devices=(card, *result.devices), text=_without_gpu_text(result))
     return LaunchPlan(choices, real, shown, drawn, slider, imagined_gpu=True)
+
+
+def _without_gpu_text(result: MemoryForecast) -> str:
+    """What is said of main memory where an imagined GPU stands beside it."""
+    if not result.ram.fits or result.spare_bytes is None:
+        return result.text
+    return tr("Fits in RAM, {size} to spare.").format(size=format_bytes(result.spare_bytes))
 
 
 def auto_choices(facts: ModelFacts, choices: LaunchChoices, machine: Machine) -> LaunchChoices:

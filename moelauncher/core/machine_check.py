@@ -82,7 +82,7 @@ def _gpus(
                     BAD,
                     unused[0].name,
                     tr("This build of llama.cpp cannot use the GPU."),
-                    tr("Install the Vulkan or CUDA build: the README says how under “GPU build”."),
+                    tr("Install the Vulkan or CUDA build: README, under “With your GPU”."),
                 ),
             )
         return (
@@ -100,7 +100,7 @@ def _gpus(
             WARNING,
             gpu.name,
             tr("llama.cpp does not see this GPU."),
-            tr("Another build of llama-cpp-python may use it (README, “GPU build”)."),
+            tr("Another build of llama-cpp-python may use it (README, “With your GPU”)."),
         )
         for gpu in unused
     ]

@@ -180,7 +180,7 @@ class MemoryGauge(QWidget):
         if not bar.is_gpu:
             return self.tr("RAM")
         if bar.imagined:
-            return self.tr("On a GPU, if there were one")
+            return self.tr("GPU · none in use: what one would hold")
         return self.tr("GPU · {name}").format(name=bar.label or bar.name)
 
     def _bar_figures(self, bar: Bar) -> str:
@@ -303,7 +303,10 @@ class MemoryGauge(QWidget):
         for segment in bar.segments:
             width = self._shown.get((bar.name, segment.kind, "then"), 0.0) * scale
             solid = self._shown.get((bar.name, segment.kind, "now"), 0.0) * scale
-            self._paint_segment(painter, segment.kind, area, left, width, min(solid, width))
+            if bar.imagined:
+                self._paint_ghost(painter, segment.kind, area, left, width)
+            else:
+                self._paint_segment(painter, segment.kind, area, left, width, min(solid, width))
             left += width
         over = self._shown.get((bar.name, "", "over"), 0.0) * scale
         if over > 0.5:
@@ -313,7 +316,10 @@ class MemoryGauge(QWidget):
             )
         painter.restore()
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colors.bad if over > 0.5 else colors.border, 1))
+        frame = QPen(colors.bad if over > 0.5 else colors.border, 1)
+        if bar.imagined:
+            frame = QPen(colors.muted, 1, Qt.PenStyle.DashLine)
+        painter.setPen(frame)
         painter.drawPath(path)
         if bar.total_bytes is not None and (bar.leave_free_bytes or self._dragged == bar.name):
             x = round(self._mark_x(bar, area))
@@ -340,6 +346,21 @@ class MemoryGauge(QWidget):
             painter.drawRect(planned.adjusted(0.75, 0.75, -0.75, -0.75))
         else:
             painter.fillRect(planned, faded(color, 0.7))
+
+    def _paint_ghost(
+        self, painter: QPainter, kind: str, area: QRectF, left: float, width: float
+    ) -> None:
+        """An outline and no more: there is no such memory."""
+        if width <= 0:
+            return
+        color = SEGMENT.of(kind)
+        place = QRectF(left, area.top(), width, area.height())
+        if width <= 3:
+            painter.fillRect(place, faded(color, 0.5))
+            return
+        painter.setPen(QPen(color, 1, Qt.PenStyle.DashLine))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(place.adjusted(0.5, 2.5, -1.5, -2.5))
 
     # Mouse, keys, tooltips
 

@@ -40,6 +40,7 @@ class MemoryPane(Pane):
         self._forecast: MemoryForecast | None = None
         self._loaded: MemoryForecast | None = None
         self._weights_mapped = True
+        self._imagined = False
 
         self.verdict = ElidedLabel()
         self.verdict.setObjectName("memoryVerdict")
@@ -129,12 +130,13 @@ class MemoryPane(Pane):
 
     def _say(self) -> None:
         forecast = self._forecast or self._loaded
+        self._imagined = any(bar.imagined for bar in self.gauge.bars)
         if forecast is None:
             self.verdict.set_text("")
             self.sentence.set_text(self._idle_sentence())
             return
-        good = "warn" if forecast.streams_from_disk else "good"
-        set_tone(self.verdict, good if forecast.fits else "bad")
+        streams = forecast.streams_from_disk and all(gpu.fits for gpu in forecast.gpus)
+        set_tone(self.verdict, "warn" if streams else "good" if forecast.fits else "bad")
         whole = forecast.text
         room = self.verdict.width() or 240
         if self.verdict.fontMetrics().horizontalAdvance(whole) <= room:
@@ -154,6 +156,9 @@ class MemoryPane(Pane):
 
     def _short_verdict(self, forecast: MemoryForecast) -> str:
         spare = forecast.spare_bytes
+        gpus_fit = all(gpu.fits for gpu in forecast.gpus)
+        if forecast.streams_from_disk and gpus_fit:
+            return self.tr("streams from disk")
         if not forecast.fits:
             worst = min(
                 (d.spare_bytes for d in forecast.devices if d.spare_bytes is not None), default=0
@@ -161,20 +166,27 @@ class MemoryPane(Pane):
             if worst < 0:
                 return self.tr("{size} too much").format(size=format_bytes(-worst))
             return self.tr("does not fit")
-        if forecast.streams_from_disk:
-            return self.tr("streams from disk")
         if spare is None:
             return self.tr("fits")
+        if self._imagined:
+            return self.tr("fits in RAM, {size} to spare").format(size=format_bytes(spare))
         return self.tr("fits, {size} to spare").format(size=format_bytes(spare))
 
     def _source_sentence(self, forecast: MemoryForecast) -> str:
         if forecast.note:
             return forecast.note
+        if self._imagined:
+            return self._no_gpu_sentence()
         if self._loaded is not None and _is_loaded(self.gauge.bars):
             return self.tr("Loaded: sizes as llama.cpp allocated them.")
         if forecast.compute_source == "dry-run":
             return self.tr("KV and compute sizes come from llama.cpp's own dry run.")
         return self.tr("KV and compute sizes are estimates until llama.cpp has been asked.")
+
+    def _no_gpu_sentence(self) -> str:
+        note = self._snapshot.gpu_note if self._snapshot is not None else ""
+        whole = self.tr("The upper bar only shows what a GPU would hold.")
+        return f"{note} {whole}".strip()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -194,6 +206,8 @@ def _is_loaded(bars: tuple[Bar, ...]) -> bool:
 def _sums(bars: tuple[Bar, ...], kind: str) -> tuple[int, int]:
     gpu = ram = 0
     for bar in bars:
+        if bar.imagined:
+            continue
         for segment in bar.segments:
             if segment.kind == kind and bar.is_gpu:
                 gpu += segment.then_bytes

@@ -13,10 +13,15 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core import settings as keys
-from moelauncher.core.auto_placement import Machine, helpful_text, largest_context_that_fits
+from moelauncher.core.auto_placement import (
+    Machine,
+    corrected,
+    helpful_text,
+    largest_context_that_fits,
+)
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import DryRunResult
+from moelauncher.core.forecast import DryRunResult, MemoryForecast
 from moelauncher.core.launch_plan import (
     IMAGINED_GPU,
     LaunchChoices,
@@ -46,6 +51,7 @@ _NOTICEABLE_BYTES = 32 << 20
 class _Advice:
     """What is worked out while the slider rests."""
 
+    basis: MemoryForecast  # what it was worked out for
     text: str
     largest_ctx: int | None
     fits: tuple[bool | None, ...]
@@ -82,6 +88,7 @@ class Planner(QObject):
         self._snapshot: MachineSnapshot | None = None
         self._machine = Machine()
         self._auto = False
+        self._tried: set[LaunchChoices] = set()  # what Auto has chosen since it was asked
         self._advice: _Advice | None = None
         self._dry_runs: OrderedDict[object, DryRunResult] = OrderedDict()
         self.facts: ModelFacts | None = None
@@ -246,7 +253,10 @@ class Planner(QObject):
 
     def _take_auto(self) -> None:
         assert self.facts is not None
-        chosen = auto_choices(self.facts, self.choices(), self._machine)
+        self._tried.clear()
+        self._show_choices(auto_choices(self.facts, self.choices(), self._machine))
+
+    def _show_choices(self, chosen: LaunchChoices) -> None:
         self._pane.set_values(
             replace(self._pane.values(), stop=chosen.cpu_moe, n_gpu_layers=chosen.n_gpu_layers)
         )
@@ -268,7 +278,7 @@ class Planner(QObject):
         if known is not None:
             plan = launch_plan(facts, choices, self._machine, known)
         advice = self._advice
-        if advice is not None and advice.text:
+        if advice is not None and advice.text and advice.basis == _untold(plan.forecast):
             plan = replace(plan, forecast=replace(plan.forecast, text=advice.text))
         self.plan = plan
         slider = plan.slider
@@ -303,15 +313,10 @@ class Planner(QObject):
             self._pane.set_context_hint(text, largest)
 
     def _rested(self) -> None:
-        plan, facts, machine = self.plan, self.facts, self._machine
+        plan, facts = self.plan, self.facts
         if plan is None or facts is None:
             return
-        self._jobs.start(
-            "advice",
-            lambda report, cancelled: _advise(facts, plan, machine),
-            self._advised,
-            _ignore,
-        )
+        self._ask_advice()
         key = self._key(plan)
         if key in self._dry_runs:
             return
@@ -322,6 +327,17 @@ class Planner(QObject):
 
         self._jobs.start(
             "dry-run", ask, lambda result: self._answered(key, result), self._dry_run_failed
+        )
+
+    def _ask_advice(self) -> None:
+        plan, facts, machine = self.plan, self.facts, self._machine
+        if plan is None or facts is None:
+            return
+        self._jobs.start(
+            "advice",
+            lambda report, cancelled: _advise(facts, plan, machine),
+            self._advised,
+            _ignore,
         )
 
     def _advised(self, advice: object) -> None:
@@ -335,6 +351,27 @@ class Planner(QObject):
         while len(self._dry_runs) > _DRY_RUNS_KEPT:
             self._dry_runs.popitem(last=False)
         self._draw()
+        if not self._refine_auto():
+            self._ask_advice()
+
+    def _refine_auto(self) -> bool:
+        """Where Auto chose by the estimate, choose again by what llama.cpp said.
+
+        Each stop is tried once, so that two neighbours cannot take turns for ever.
+        """
+        plan, facts = self.plan, self.facts
+        if not self._auto or plan is None or facts is None or plan.imagined_gpu:
+            return False
+        choices = plan.choices
+        self._tried.add(choices)
+        machine = corrected(facts, plan.placement, choices.context, self._machine, plan.forecast)
+        chosen = auto_choices(facts, choices, machine)
+        fits = all(gpu.fits for gpu in plan.forecast.gpus)
+        if chosen == choices or (chosen in self._tried and fits):
+            return False
+        self._show_choices(chosen)
+        self._replan()
+        return True
 
     def _dry_run_failed(self, error: LauncherError) -> None:
         if self.plan is not None:
@@ -407,6 +444,11 @@ def _ignore(error: LauncherError) -> None:
     """Advice that cannot be given is not missed."""
 
 
+def _untold(forecast: MemoryForecast) -> MemoryForecast:
+    """The numbers alone: the sentence may be the advice's own."""
+    return replace(forecast, text="")
+
+
 def _alike(one: Machine, other: Machine) -> bool:
     """Whether a forecast on both reads the same."""
     if [gpu.name for gpu in one.gpus] != [gpu.name for gpu in other.gpus]:
@@ -423,13 +465,16 @@ def _alike(one: Machine, other: Machine) -> bool:
 
 def _advise(facts: ModelFacts, plan: LaunchPlan, machine: Machine) -> _Advice:
     choices = plan.choices
-    largest = largest_context_that_fits(facts, plan.placement, choices.context, machine)
+    basis = _untold(plan.forecast)
     if plan.imagined_gpu:
-        return _Advice("", largest, ())
+        return _Advice(basis, "", None, ())
+    told = plan.forecast
+    largest = largest_context_that_fits(facts, plan.placement, choices.context, machine, told)
+    nearby = corrected(facts, plan.placement, choices.context, machine, told)
     fits: list[bool | None] = []
     if not plan.slider.dense:
         for stop in range(plan.slider.last + 1):
-            at_stop = launch_plan(facts, replace(choices, cpu_moe=stop), machine)
+            at_stop = launch_plan(facts, replace(choices, cpu_moe=stop), nearby)
             fits.append(all(gpu.fits for gpu in at_stop.forecast.gpus))
-    text = helpful_text(facts, plan.placement, choices.context, machine, plan.forecast)
-    return _Advice(text, largest, tuple(fits))
+    text = helpful_text(facts, plan.placement, choices.context, machine, told)
+    return _Advice(basis, text, largest, tuple(fits))

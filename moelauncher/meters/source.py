@@ -116,8 +116,11 @@ def gpu_note(gpus: Sequence[GpuReading], backend_known: bool) -> str:
     if not backend_known or any(gpu.device_name for gpu in gpus):
         return ""
     if not gpus:
-        return tr("No GPU in this build.")
+        return tr(
+            "The installed llama-cpp-python uses no GPU; the README says under “With your GPU” how "
+            "to change that."
+        )
     return tr(
         "{gpu} is in this machine, but the installed llama-cpp-python has no backend for it. "
-        "Install the Vulkan or CUDA build: the README says how under “GPU build”."
+        "Install the Vulkan or CUDA build: the README says how under “With your GPU”."
     ).format(gpu=gpus[0].name)

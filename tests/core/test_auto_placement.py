@@ -10,6 +10,7 @@ from moelauncher.core.auto_placement import (
     AutoPlacement,
     Machine,
     auto_placement,
+    corrected,
     forecast_on,
     gpus_fit,
     helpful_text,
@@ -186,3 +187,29 @@ def test_a_dense_model_is_told_to_keep_fewer_layers() -> None:
     result = forecast_on(facts, placement, context, machine)
     text = helpful_text(facts, placement, context, machine, result)
     assert "layers less on the GPU" in text
+
+
+def _told(facts: ModelFacts, compute_gib: float):
+    def dry_run(placement: Placement) -> DryRunResult:
+        return DryRunResult(compute_bytes={"CUDA0": round(compute_gib * GIB), "RAM": 0})
+
+    return dry_run
+
+
+@pytest.mark.parametrize("compute_gib", [0.0, 0.2, 3.0])
+def test_what_a_dry_run_told_corrects_the_neighbours(compute_gib: float) -> None:
+    facts = truth_facts("qwen3-30b-a3b-q4_k_m")
+    machine = Machine((PlacementDevice("CUDA0", 12 * GIB),), ram_free_bytes=64 * GIB)
+    context = ContextSettings(n_ctx=8192)
+    told = _told(facts, compute_gib)
+    chosen = auto_placement(facts, machine, context, dry_run_of=told)
+    assert chosen.fits
+    assert chosen.largest_ctx is not None
+    assert chosen.largest_ctx >= 8192, "what fits is no larger than the largest that fits"
+    fewer = place_at(facts, machine, context, chosen.placement.cpu_moe - 3)
+    over = forecast_on(facts, fewer, context, machine, told(fewer))
+    text = helpful_text(facts, fewer, context, machine, over)
+    assert "move 3 more layers to the CPU" in text
+    nearby = corrected(facts, fewer, context, machine, over)
+    again = auto_placement(facts, nearby, context)
+    assert again.placement.cpu_moe == chosen.placement.cpu_moe

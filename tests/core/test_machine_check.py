@@ -62,7 +62,7 @@ def test_a_gpu_that_the_build_cannot_use() -> None:
     unmatched = replace(MACHINE, gpus=(replace(READING, device_name=None),))
     verdicts = check(unmatched, devices=(CPU,))
     assert verdicts["NVIDIA GeForce RTX 4070"].level == BAD
-    assert "GPU build" in verdicts["NVIDIA GeForce RTX 4070"].advice
+    assert "With your GPU" in verdicts["NVIDIA GeForce RTX 4070"].advice
 
 
 def test_no_gpu_at_all() -> None:

@@ -96,13 +96,15 @@ class ScriptedWindow:
         self._qtbot = qtbot
         self.paths = app_paths(folder / "base")
         self.engines: list[ScriptedEngine] = []
+        #: What llama.cpp's dry runs say; a problem leaves the formula.
+        self.answers = DryRunResult(problem="not asked")
         self.settings = Settings.load(self.paths.settings_file)
         services = Services(
             paths=self.paths,
             settings=self.settings,
             state=StateFile(self.paths.window_file),
             make_engine=self._make_engine,
-            dry_run=lambda facts, placement, context, cancelled: DryRunResult(),
+            dry_run=lambda facts, placement, context, cancelled: self.answers,
         )
         self.window = MainWindow(ModelListPane(), ChatPane())
         qtbot.addWidget(self.window)
