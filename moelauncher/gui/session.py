@@ -468,7 +468,7 @@ class Session(QObject):
 
     def _went_on(self, event: SessionEvent) -> None:
         """The model is there (again), and with it a reply that waited."""
-        if self._conversation.streaming:
+        if self.chat.conversation.streaming:
             if self.state is SessionState.STOPPING:
                 self._show()
                 return  # the reply itself says when it has ended
