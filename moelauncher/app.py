@@ -34,6 +34,7 @@ from PySide6.QtWidgets import QApplication
 from moelauncher import __version__
 from moelauncher.core import settings as keys
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.hub_files import Hub
 from moelauncher.core.log_file import LogSetup
 from moelauncher.core.machine import BackendDevice
 from moelauncher.core.paths import app_paths
@@ -48,7 +49,7 @@ from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
-from moelauncher.gui.services import Services
+from moelauncher.gui.services import Services, no_hub
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
 from moelauncher.meters.meter_thread import MeterThread, default_sources
@@ -146,6 +147,7 @@ class Program(QObject):
             dry_run=lambda facts, placement, context, cancelled: dry_run(
                 child, facts.path, placement, context, facts=facts, cancelled=cancelled
             ),
+            hub=_hub,
         )
 
     def _devices(self) -> Sequence[BackendDevice]:
@@ -281,6 +283,15 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--demo", action="store_true")
     parser.add_argument("--basedir", type=Path, metavar="DIR")
     return parser.parse_args(given)
+
+
+def _hub() -> Hub:
+    # On a pool thread, and only when it is asked for: it takes its time to import.
+    try:
+        from moelauncher.hub.repository import Repositories
+    except ImportError:
+        return no_hub()
+    return Repositories()
 
 
 def _note(error: LauncherError) -> None:

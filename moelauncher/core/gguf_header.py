@@ -13,6 +13,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.ggml_types import GGML_TYPES, REMOVED_TYPES
@@ -114,6 +115,14 @@ def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHead
             return _parse(path, HeaderBytes(file, os.fstat(file.fileno()).st_size), arrays)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
+
+
+def parse_header(path: Path, file: BinaryIO, file_bytes: int) -> GgufHeader:
+    """The header of a file that is open somewhere else (on a server, say).
+
+    ``path`` only names it. Raises LauncherError with the reason, and what ``file`` raises.
+    """
+    return _parse(path, HeaderBytes(file, file_bytes), frozenset())
 
 
 def _unreadable(path: Path, error: Exception) -> LauncherError:

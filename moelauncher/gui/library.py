@@ -184,6 +184,11 @@ class Library(QObject):
         """The machine and the context that rows are judged by."""
         self._verdicts.set_machine(machine, context)
 
+    def show_model(self, path: Path) -> None:
+        """Select the model at ``path`` as soon as a scan finds it."""
+        self._wanted = path
+        self.refresh(quietly=True)
+
     def refuse(self, path: Path, text: str) -> None:
         """llama.cpp itself does not take the file at ``path``."""
         self._verdicts.refuse(path, text)

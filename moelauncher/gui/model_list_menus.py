@@ -32,6 +32,7 @@ class ModelListMenus(QObject):
 
     Signals:
         add_folder(), add_file(): open the chooser.
+        get_model(): open the dialog that downloads.
         remove_source(object): no longer list this folder or file (a Path).
         source_switched(str, bool): list a program's models, or no longer.
         show_hidden(): put back what was taken from the list.
@@ -40,6 +41,7 @@ class ModelListMenus(QObject):
 
     add_folder = Signal()
     add_file = Signal()
+    get_model = Signal()
     remove_source = Signal(object)
     source_switched = Signal(str, bool)
     show_hidden = Signal()
@@ -73,6 +75,7 @@ class ModelListMenus(QObject):
         menu.setToolTipsVisible(True)
         menu.addAction(self.tr("Add folder…"), self.add_folder.emit)
         menu.addAction(self.tr("Add file…"), self.add_file.emit)
+        menu.addAction(self.tr("Get a model…"), self.get_model.emit)
         if self._programs:
             menu.addSection(self.tr("Found by itself"))
         for program in self._programs:

@@ -255,6 +255,10 @@ class ModelListPane(QWidget):
         look.set_tone(self._empty_text, "muted")
         self._add_folder = QPushButton(self.tr("Add a folder…"), page)
         self._add_folder.clicked.connect(self.add_folder_requested)
+        self._get_model = QPushButton(self.tr("Get a model…"), page)
+        self._get_model.setObjectName("getModelButton")
+        self._get_model.setToolTip(self.tr("Download one that fits this machine"))
+        self._get_model.clicked.connect(self.menus.get_model)
         self._demo = QPushButton(self.tr("Build the sample model"), page)
         self._demo.setObjectName("demoButton")
         self._demo.setToolTip(self.tr("A small model made on this machine, to try the program"))
@@ -264,7 +268,13 @@ class ModelListPane(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(look.PANE_MARGIN, look.GRID, look.PANE_MARGIN, look.GRID)
         column.setSpacing(look.GRID)
-        for widget in (self._empty_text, self._add_folder, self._demo, self._clear_filter):
+        for widget in (
+            self._empty_text,
+            self._add_folder,
+            self._get_model,
+            self._demo,
+            self._clear_filter,
+        ):
             column.addWidget(widget)
         column.addStretch(1)
         return page
@@ -372,11 +382,12 @@ class ModelListPane(QWidget):
             hint = self.tr("Looking for models in your folders.")
         else:
             hint = self.tr(
-                "No models yet. Add the folder where your GGUF files are, "
-                "or start with a small sample model."
+                "No models yet. Add the folder where your GGUF files are, download a model "
+                "that fits this machine, or start with a small sample."
             )
         self._empty_text.setText(hint)
         self._add_folder.setVisible(not filtered_out)
+        self._get_model.setVisible(not filtered_out)
         self._demo.setVisible(not filtered_out)
         self._clear_filter.setVisible(filtered_out)
 

@@ -52,6 +52,7 @@ from moelauncher.core.session_state import (
 from moelauncher.core.token_rate import TokenRate
 from moelauncher.gui.card_desk import CardDesk
 from moelauncher.gui.chat_session import ChatSession
+from moelauncher.gui.downloads import Downloads
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
@@ -114,6 +115,7 @@ class Session(QObject):
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.cards = CardDesk(window, self.planner, self._jobs, self)
         self.chat = ChatSession(window, services, self)
+        self.downloads = Downloads(window, services, self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None
@@ -157,6 +159,9 @@ class Session(QObject):
         self.chat.changed.connect(self._branch_changed)
         self.library.message.connect(window.status.set_message)
         self.cards.message.connect(window.status.set_message)
+        self.downloads.message.connect(window.status.set_message)
+        self.downloads.fetched.connect(self.library.show_model)
+        window.model_list.menus.get_model.connect(self.downloads.open)
         self.library.actions.loaded_path = self._path_in_memory
         self.planner.plan_changed.connect(self._show)
         self.planner.plan_changed.connect(self._judge_list)
@@ -253,6 +258,7 @@ class Session(QObject):
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""
         self.planner.save()
         self._rate_clock.stop()
+        self.downloads.close()
         self.library.close()
         self.chat.close()
         self.bridge.close()
@@ -325,7 +331,9 @@ class Session(QObject):
 
     def _judge_list(self) -> None:
         """Rows say how they would run here, at the present context."""
-        self.library.set_machine(self.planner.machine, self.planner.choices().context)
+        machine, context = self.planner.machine, self.planner.choices().context
+        self.library.set_machine(machine, context)
+        self.downloads.set_machine(machine, context)
 
     def _path_in_memory(self) -> Path | None:
         if self._loaded is not None:

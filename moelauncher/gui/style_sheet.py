@@ -123,7 +123,7 @@ QCheckBox:disabled, QRadioButton:disabled { color: $disabled; }
 QAbstractItemView { background: $window; border: none; outline: none; }
 QTableView {
     background: $surface; border: 1px solid $border; border-radius: $radiuspx;
-    selection-background-color: $selected; selection-color: $text;
+    selection-background-color: $hover; selection-color: $text;
 }
 QTableView::item { padding: 0 8px; }
 QHeaderView { background: transparent; border: none; }
