@@ -32,6 +32,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
 from moelauncher import __version__
+from moelauncher.cli import base_folder
 from moelauncher.core import settings as keys
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.hub_files import Hub
@@ -281,7 +282,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="moelauncher", add_help=True)
     parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.gguf")
     parser.add_argument("--demo", action="store_true")
-    parser.add_argument("--basedir", type=Path, metavar="DIR")
+    parser.add_argument("--basedir", type=base_folder, metavar="DIR")
     return parser.parse_args(given)
 
 

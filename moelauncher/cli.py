@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import NoReturn
 
 from moelauncher import __version__
-from moelauncher.commands.terminal import note, prepare_streams
-from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.commands.terminal import OutputLost, note, prepare_streams
+from moelauncher.core.errors import Cancelled, LauncherError, WrongArguments
 from moelauncher.core.translate import tr
 
 #: Command name to the module that runs it, and its line in the help.
@@ -52,15 +52,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         return _run(arguments)
-    except LauncherError as error:
+    except OutputLost as error:
+        _drop_stdout()
         note(error.sentence)
         return 1
+    except LauncherError as error:
+        note(error.sentence)
+        return 2 if isinstance(error, WrongArguments) else 1
     except (KeyboardInterrupt, Cancelled):
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (head, less). Python would complain once more at the exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone (head, less).
+        _drop_stdout()
         return 1
+
+
+def _drop_stdout() -> None:
+    """What is still to be written would fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:
@@ -109,10 +118,19 @@ def _command_parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def base_folder(text: str) -> Path:
+    """The argparse type of --basedir: a folder, there or to be made."""
+    path = Path(text).expanduser()
+    # An empty text, as a script with an unset variable gives, is no folder to fill.
+    if not text.strip() or path.is_file():
+        raise argparse.ArgumentTypeError(tr("“{text}” is no folder.").format(text=text))
+    return path
+
+
 def _add_basedir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--basedir",
-        type=Path,
+        type=base_folder,
         metavar="DIR",
         help="keep settings, chats and caches under one folder",
     )

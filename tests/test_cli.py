@@ -257,7 +257,6 @@ def test_a_bad_file_is_one_sentence(
     ("arguments", "told"),
     [
         (("--gpu", "A=8GiB", "--tensor-split", "1,2"), "The tensor split has 2 parts"),
-        (("--gpu", "A=8GiB", "--gpu", "A=8GiB"), "Two GPUs have one name"),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence(

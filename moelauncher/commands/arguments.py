@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.settings import KV_TYPES
 from moelauncher.core.translate import tr
@@ -45,19 +46,19 @@ size = _sentence(parse_size)
 size_or_zero = _sentence(lambda text: parse_size(text, smallest_bytes=0))
 
 
-def whole(smallest: int, what: str) -> Callable[[str], int]:
-    """A whole number from ``smallest`` on; ``what`` names it in the sentence."""
+def whole(smallest: int, what: str, largest: int = 1 << 31) -> Callable[[str], int]:
+    """A whole number from ``smallest`` to ``largest``; ``what`` names it in the sentence."""
 
     def parse(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
             number = None
-        if number is None or number < smallest or number > 1 << 31:
+        if number is None or not smallest <= number <= largest:
             raise argparse.ArgumentTypeError(
-                tr("“{text}” is no {what}: a whole number from {smallest} on is expected.").format(
-                    text=text, what=what, smallest=smallest
-                )
+                tr(
+                    "“{text}” is no {what}: write a whole number from {smallest} to {largest}."
+                ).format(text=text, what=what, smallest=smallest, largest=largest)
             )
         return number
 
@@ -165,7 +166,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     """--threads."""
     parser.add_argument(
         "--threads",
-        type=whole(1, tr("number of threads")),
+        type=whole(1, tr("number of threads"), MAX_THREADS),
         metavar="N",
         help="CPU threads (physical cores - 1)",
     )

@@ -10,7 +10,7 @@ from moelauncher.commands.terminal import note
 from moelauncher.core import launch_plan
 from moelauncher.core.auto_placement import Machine, auto_placement, place_at
 from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, WrongArguments
 from moelauncher.core.forecast import DryRunResult, Margins
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.own_share import OwnShare
@@ -57,7 +57,7 @@ def machine_of(options: argparse.Namespace, child: Child) -> Machine:
 def _pretended(options: argparse.Namespace, wishes: list[GpuWish]) -> Machine:
     names = [wish.name for wish in wishes]
     if len(set(names)) != len(names):
-        raise LauncherError(
+        raise WrongArguments(
             tr("Two GPUs have one name: {names}.").format(names=", ".join(names)),
             tr("Give each a name of its own, for example A=12GiB and B=12GiB."),
         )

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from moelauncher.commands import arguments
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
-from moelauncher.commands.terminal import ProgressLine, out, out_json
+from moelauncher.commands.terminal import ProgressLine, note, out, out_json
 from moelauncher.core.bench_row import BenchRow
+from moelauncher.core.errors import WrongArguments
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.bench import BenchCase, run_bench
@@ -73,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and print each row as soon as it is known."""
+    if not options.pp and not options.tg:
+        raise WrongArguments(tr("There is nothing to measure: --pp and --tg are both 0."))
     session = Session(options, runnable_model(options))
     progress = ProgressLine(tr("Measuring"), quiet=options.json)
     try:
@@ -101,10 +104,12 @@ def _cases(session: Session, wishes: tuple[int | str, ...]) -> Iterator[BenchCas
         placement = plan.placement
         # Without a GPU every stop is the same.
         place = (placement.layer_devices, placement.patterns)
-        if place not in seen:
-            seen.add(place)
-            request = session.load_request(plan)
-            yield BenchCase(request, session.forecast(plan).ram.weights_bytes)
+        if place in seen:
+            note(tr("{wish} is a placement that was measured already.").format(wish=wish))
+            continue
+        seen.add(place)
+        request = session.load_request(plan)
+        yield BenchCase(request, session.forecast(plan).ram.weights_bytes)
 
 
 def _print(row: BenchRow, options: argparse.Namespace, *, first: bool) -> None:

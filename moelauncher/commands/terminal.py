@@ -10,7 +10,13 @@ import json
 import sys
 from collections.abc import Sequence
 
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.translate import tr
 from moelauncher.core.units import format_share
+
+
+class OutputLost(LauncherError):  # noqa: N818 - named for what happened
+    """stdout cannot be written to (a full disk)."""
 
 
 def prepare_streams() -> None:
@@ -34,22 +40,37 @@ def printable(text: str) -> str:
 
 def out(text: str = "", *, end: str = "\n") -> None:
     """To stdout, at once."""
-    print(printable(text), end=end, flush=True)
+    _write(printable(text) + end)
 
 
 def out_json(document: object) -> None:
     """One JSON document on one line of stdout. Unknown numbers are null, never NaN."""
-    print(json.dumps(document, ensure_ascii=False, allow_nan=False), flush=True)
+    _write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
     """A line to stderr."""
-    print(printable(text), file=sys.stderr, flush=True)
+    aside(text + "\n")
 
 
 def aside(text: str) -> None:
     """Text beside the result, as it comes: to stderr, without a line break."""
-    print(printable(text), end="", file=sys.stderr, flush=True)
+    # Without a stderr (closed by the caller) print would take stdout, where results go.
+    if sys.stderr is not None:
+        print(printable(text), end="", file=sys.stderr, flush=True)
+
+
+def _write(text: str) -> None:
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputLost(
+            tr("The output cannot be written: {reason}.").format(
+                reason=error.strerror or str(error)
+            )
+        ) from error
 
 
 class ProgressLine:
@@ -58,7 +79,7 @@ class ProgressLine:
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self._label = label
         self._shown = ""
-        self._on = sys.stderr.isatty() and not quiet
+        self._on = sys.stderr is not None and sys.stderr.isatty() and not quiet
 
     def show(self, fraction: float) -> None:
         """Paint the line where its text changed."""

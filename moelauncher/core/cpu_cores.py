@@ -11,6 +11,8 @@ from pathlib import Path
 
 #: Where Linux describes its CPUs.
 LINUX_TOPOLOGY = Path("/sys/devices/system/cpu")
+#: ggml's own limit (GGML_MAX_N_THREADS); far more end the process.
+MAX_THREADS = 512
 
 
 def logical_cores() -> int:

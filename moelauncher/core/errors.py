@@ -26,5 +26,9 @@ class LauncherError(Exception):
         return self.sentence
 
 
+class WrongArguments(LauncherError):  # noqa: N818 - named for what the user gave
+    """Arguments of the command line that cannot be meant: exit status 2."""
+
+
 class Cancelled(Exception):  # noqa: N818 - a cancel is not an error
     """The user asked for the work to end. Never shown as an error."""

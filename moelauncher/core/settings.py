@@ -17,6 +17,7 @@ from typing import Generic, TypeVar, cast
 import tomli_w
 
 from moelauncher.core.atomic_file import move_aside, write_text_atomically
+from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.engine_protocol import Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
@@ -166,7 +167,7 @@ N_THREADS: Setting[int | None] = Setting(
     None,
     "Threads",
     "CPU threads. Empty: one less than the processor has cores.",
-    _or_none(_whole(1, 1024)),
+    _or_none(_whole(1, MAX_THREADS)),
 )
 USE_MMAP = Setting(
     "engine.use_mmap",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.cpu_cores import default_threads
+from moelauncher.core.cpu_cores import MAX_THREADS, default_threads
 from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.translate import tr
@@ -103,8 +103,9 @@ class ModelContext:
 
 
 def threads_for(settings: ContextSettings) -> int:
-    """The number that is asked for, else one less than the physical cores."""
-    return max(settings.n_threads or default_threads(physical_cores()), 1)
+    """The number that is asked for, within ggml's limit; else physical cores - 1."""
+    n_threads = settings.n_threads or default_threads(physical_cores())
+    return min(max(n_threads, 1), MAX_THREADS)
 
 
 def file_state(path: Path) -> tuple[int, int]:

@@ -35,6 +35,7 @@ class EngineBridge(QObject):
         """``make_engine(notify)`` builds the engine; ``notify`` may be called on any thread."""
         super().__init__(parent)
         self._idle_frames = 0
+        self._closed = False
         self._clock = QTimer(self)
         self._clock.setInterval(FRAME_MS)
         self._clock.setTimerType(Qt.TimerType.PreciseTimer)
@@ -44,13 +45,15 @@ class EngineBridge(QObject):
 
     def close(self) -> None:
         """Stop the clock and end the engine's thread."""
+        self._closed = True
         self._clock.stop()
         self._woken.disconnect(self._on_woken)
         self.engine.close()
 
     @Slot()
     def _on_woken(self) -> None:
-        if not self._clock.isActive():
+        # A call that was queued before the end still comes.
+        if not self._closed and not self._clock.isActive():
             self._idle_frames = 0
             self._clock.start()
             self._drain()

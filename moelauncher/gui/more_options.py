@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from moelauncher.core import settings
+from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.translate import tr
 from moelauncher.gui.check_box import TickBox
 from moelauncher.gui.combo_box import ChevronComboBox
@@ -37,7 +38,7 @@ class MoreOptions(QWidget):
 
         self.threads = QuietSpinBox()
         self.threads.setObjectName("threadsSpin")
-        self.threads.setRange(0, 256)
+        self.threads.setRange(0, MAX_THREADS)
         self.threads.setSpecialValueText(self.tr("auto"))
         self.threads.setToolTip(tr(settings.N_THREADS.help))
         self.ubatch = ChevronComboBox()

@@ -19,6 +19,7 @@ from moelauncher.core.auto_placement import (
     helpful_text,
     largest_context_that_fits,
 )
+from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult, MemoryForecast
@@ -426,7 +427,7 @@ class Planner(QObject):
         n_ctx = settings.get(keys.N_CTX)
         if facts.ctx_train:
             n_ctx = min(n_ctx, facts.ctx_train)
-        n_threads = whole("n_threads", 0, 1024, settings.get(keys.N_THREADS) or 0)
+        n_threads = whole("n_threads", 0, MAX_THREADS, settings.get(keys.N_THREADS) or 0)
         mapped = stored.get("use_mmap")
         return PlacementValues(
             stop=whole("stop", 0, len(facts.expert_layers), len(facts.expert_layers)),
