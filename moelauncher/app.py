@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import logging
+import os
 import signal
 import sys
 import threading
@@ -40,9 +41,12 @@ from moelauncher.core.log_file import LogSetup
 from moelauncher.core.machine import BackendDevice
 from moelauncher.core.paths import app_paths
 from moelauncher.core.resources import resource_path
+from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import install_translator
 from moelauncher.core.window_state import StateFile
+from moelauncher.engine.backend_modules import wish_for
+from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run, make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
@@ -90,13 +94,17 @@ class Program(QObject):
         super().__init__()
         self.app = app
         self._closed = False
+        self._devices_seen = False
         self._first_instance: FirstInstance | None = None
         self._paths = app_paths(arguments.basedir)
         self._log = LogSetup(self._paths.log_file)
         self._settings = Settings.load(self._paths.settings_file)
         self._state = StateFile(self._paths.window_file)
         apply_theme(app, self._settings.get(keys.THEME))
-        self._child = Child()
+        wish_for(
+            self._settings.get(keys.BACKENDS), self._settings.get(keys.CPU_VARIANT), os.environ
+        )
+        self._child = Child(broken=BrokenBackends(self._paths.broken_backends_file))
         self.window = MainWindow(ModelListPane(), ChatPane())
         self.session = Session(self.window, self._services(), self)
         self._meters = MeterThread(default_sources(self._devices), self.snapshot.emit)
@@ -180,6 +188,17 @@ class Program(QObject):
         # On this thread: pyqtgraph's import touches every Qt class, and PySide makes those at
         # first use, which two threads at once do not survive.
         QTimer.singleShot(PLOT_AFTER_MS, self, self._build_plot)
+        if self._arguments.screenshot is not None:
+            from moelauncher.gui.screenshot import Screenshot
+
+            Screenshot(self.window, self._is_settled, self._arguments.screenshot)
+
+    def _is_settled(self) -> bool:
+        """Whether all that the arguments asked for is to be seen."""
+        wants_model = self._arguments.model is not None or self._arguments.demo
+        return self._devices_seen and (
+            self.session.state is SessionState.SELECTED if wants_model else True
+        )
 
     def _listen(self) -> None:
         """Later starts hand their arguments to this window."""
@@ -204,6 +223,7 @@ class Program(QObject):
 
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)
+        self._devices_seen = True
         self.session.planner.set_devices(devices)
         gpus = [device for device in devices if device.kind == "gpu"]
         backends = sorted({gpu.backend for gpu in gpus})
@@ -268,6 +288,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _handed_over(arguments: argparse.Namespace) -> bool:
     """Whether a window that is open already took the arguments."""
+    if arguments.screenshot is not None:
+        return False
     from moelauncher.gui.single_instance import hand_over, socket_name
 
     _application()
@@ -283,6 +305,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.gguf")
     parser.add_argument("--demo", action="store_true")
     parser.add_argument("--basedir", type=base_folder, metavar="DIR")
+    parser.add_argument("--screenshot", type=Path, metavar="FILE.png")
     return parser.parse_args(given)
 
 

@@ -95,7 +95,7 @@ def _split_at_command(arguments: list[str]) -> tuple[str | None, list[str], list
     index = 0
     while index < len(arguments):
         argument = arguments[index]
-        if argument == "--basedir":
+        if argument in ("--basedir", "--screenshot"):
             index += 2
             continue
         if not argument.startswith("-"):
@@ -151,6 +151,12 @@ def _window_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--demo", action="store_true", help="select the sample model")
     _add_basedir(parser)
+    parser.add_argument(
+        "--screenshot",
+        type=Path,
+        metavar="FILE.png",
+        help="save a picture of the window once all is shown, and end",
+    )
     parser.add_argument("--version", action="version", version=f"MoE Launcher {__version__}")
     return parser
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from moelauncher import __version__
 from moelauncher.commands.arguments import add_json
+from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.terminal import out, out_json, table
+from moelauncher.core.build_facts import build_facts
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_check import Verdict, check_machine, worst
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print facts and verdicts. A bad verdict is an answer: exit status 0."""
-    child = Child()
+    child = make_child(options, try_again=True)
     try:
         build, devices, problem = _ask(child)
     finally:
@@ -62,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         "llama_cpp_python": None if build is None else build.version,
         "llama_cpp_library": None if build is None else shortened(build.library_folder),
         "llama_cpp_features": None if build is None else build.system_info.strip(),
+        "cpu_variant": None if build is None else build.modules.cpu_variant,
         "gpu_offload": None if build is None else build.gpu_offload,
         "config": shortened(paths.config),
         "data": shortened(paths.data),
@@ -72,6 +75,9 @@ def run(options: argparse.Namespace) -> int:
         out_json(
             {
                 **facts,
+                "build": build_facts(),
+                "build_notes": [] if build is None else list(build.notes),
+                "cpu_variants": [] if build is None else list(build.modules.cpu_usable),
                 "devices": [asdict(device) for device in devices],
                 "gpus": [asdict(gpu) for gpu in snapshot.gpus],
                 "gpu_note": snapshot.gpu_note,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from moelauncher.commands import arguments
+from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.machine import context_of, machine_of, plan_for
 from moelauncher.commands.model import chosen_model
 from moelauncher.commands.terminal import note, out, out_json
 from moelauncher.core.auto_placement import forecast_on, helpful_text
 from moelauncher.core.catalog import entry_as_json, entry_of
 from moelauncher.core.plan_document import context_warning, plan_document, plan_text
-from moelauncher.engine.child import Child
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the plan; one that does not fit is an answer, not an error."""
     facts = chosen_model(options)
     context = context_of(options)
-    child = Child()
+    child = make_child(options)
     try:
         machine = machine_of(options, child)
         plan = plan_for(

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Iterator
 
 from moelauncher.commands.arguments import AUTO
+from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.machine import Plan, context_of, machine_of, plan_for
 from moelauncher.commands.terminal import ProgressLine
 from moelauncher.core.auto_placement import Machine, forecast_on
@@ -32,7 +33,6 @@ from moelauncher.core.log_file import log_native
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
-from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
 
@@ -47,7 +47,7 @@ class Session:
         self._options = options
         self.facts = facts
         self.context = context_of(options)
-        self.child = Child()
+        self.child = make_child(options)
         self._engine: LlamaEngine | None = None
         try:
             self.machine: Machine = machine_of(options, self.child)

@@ -64,6 +64,11 @@ class AppPaths:
         return self.cache / "headers"
 
     @property
+    def broken_backends_file(self) -> Path:
+        """GPU modules that crashed here; losing it costs one more crash of the child."""
+        return self.cache / "broken-backends.json"
+
+    @property
     def sample_folder(self) -> Path:
         """The sample model, built once."""
         return self.cache / "sample"

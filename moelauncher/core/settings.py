@@ -178,6 +178,22 @@ USE_MMAP = Setting(
     _flag,
     RELOAD,
 )
+BACKENDS = Setting(
+    "engine.backends",
+    "auto",
+    "GPU interface",
+    "What computes on the GPU: auto (all that work here), vulkan, cuda, or none. Holds from the "
+    "next start of the program on, in builds that bring several.",
+    _text,
+)
+CPU_VARIANT = Setting(
+    "engine.cpu_variant",
+    "auto",
+    "Processor variant",
+    "Which instruction sets llama.cpp uses: auto (the best that this processor has), or one by "
+    "name, as the doctor lists them. Holds from the next start of the program on.",
+    _text,
+)
 IDLE_UNLOAD_MINUTES = Setting(
     "engine.idle_unload_minutes",
     0,
@@ -257,6 +273,8 @@ ALL_SETTINGS: tuple[Setting[object], ...] = cast(
         N_UBATCH,
         N_THREADS,
         USE_MMAP,
+        BACKENDS,
+        CPU_VARIANT,
         IDLE_UNLOAD_MINUTES,
         TEMPERATURE,
         TOP_K,

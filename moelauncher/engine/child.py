@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.translate import tr
+from moelauncher.engine.broken_backends import BrokenBackends, suspect_of
 
 #: How long the child may take over one request before it is killed.
 REQUEST_TIMEOUT_S = 10.0
@@ -163,12 +164,18 @@ class Child:
         environment: Mapping[str, str] | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
+        broken: BrokenBackends | None = None,
     ) -> None:
-        """``environment`` is added to this process's own, for the child only."""
+        """``environment`` is added to this process's own, for the child only.
+
+        A GPU module that ends the child while it starts is noted in ``broken``, and the child
+        is started again without it.
+        """
         self._command = list(command) if command is not None else child_command()
         self._environment = dict(environment or {})
         self._timeout_s = timeout_s
         self._start_timeout_s = start_timeout_s
+        self._broken = broken if broken is not None else BrokenBackends()
         self._turn = threading.Lock()
         self._process: _Process | None = None
         self._n_sent = 0
@@ -241,8 +248,21 @@ class Child:
             self._drop()
         if self._process is not None:
             return self._process
+        while True:
+            try:
+                self._process = self._start(cancelled)
+            except ChildUnavailableError as error:
+                suspect = suspect_of(error.details.splitlines())
+                if suspect is None or not self._broken.add(suspect):
+                    raise
+            else:
+                return self._process
+
+    def _start(self, cancelled: Callable[[], bool]) -> _Process:
         try:
-            self._process = _Process(self._command, _child_environment() | self._environment)
+            self._process = process = _Process(
+                self._command, _child_environment() | self._environment
+            )
         except OSError as error:
             raise ChildUnavailableError(
                 tr("The helper process that checks models could not be started."),
@@ -250,7 +270,7 @@ class Child:
                 str(error),
             ) from error
         try:
-            self._answer(self._process, self._start_timeout_s, cancelled)
+            self._answer(process, self._start_timeout_s, cancelled)
         except _ChildGoneError:
             reason = _last_words(*self._end())
             raise ChildUnavailableError(
@@ -259,7 +279,7 @@ class Child:
                 reason[1],
             ) from None
         except queue.Empty:
-            details = "\n".join(self._process.stderr_tail)
+            details = "\n".join(process.stderr_tail)
             self._drop()
             raise ChildUnavailableError(
                 tr("The helper process that checks models did not start within {s:g} s.").format(
@@ -268,7 +288,7 @@ class Child:
                 tr("The machine may be very busy; try again."),
                 details,
             ) from None
-        return self._process
+        return process
 
     def _answer(
         self, process: _Process, limit_s: float, cancelled: Callable[[], bool]

@@ -18,6 +18,7 @@ from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
+from moelauncher.engine.backend_modules import DEVICES, LOADING
 from moelauncher.engine.child import refusal_reason
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.load_log import is_telling
@@ -35,7 +36,15 @@ _Lines = list[tuple[str, str]]
 def warm_up() -> None:
     """Load the native library and start its drivers, which may take seconds."""
     with contextlib.suppress(LauncherError):  # told again by the request that needs it
+        load_native(_announce)
+        _announce(DEVICES)
         list_devices()
+        _announce("")
+
+
+def _announce(name: str) -> None:
+    """The parent reads it if we die: a driver may crash while it starts."""
+    os.write(2, f"{LOADING}: {name}\n".encode())
 
 
 def _dry_run(parameters: Mapping[str, Any]) -> _Lines:
@@ -113,6 +122,7 @@ def _build(_parameters: Mapping[str, Any]) -> dict[str, Any]:
         "system_info": native.lib.llama_print_system_info().decode("utf-8", errors="replace"),
         "library_folder": str(native.library_folder),
         "notes": list(native.notes),
+        "modules": asdict(native.modules),
     }
 
 

@@ -22,6 +22,7 @@ from moelauncher.core.machine import BackendDevice
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
+from moelauncher.engine.backend_modules import NO_MODULES, LoadedModules
 from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.load_log import CacheReport, LoadLog, parse_load_log
 from moelauncher.engine.placement_json import context_to_json, placement_to_json
@@ -42,6 +43,7 @@ class InstalledBuild:
     system_info: str
     library_folder: Path
     notes: tuple[str, ...]
+    modules: LoadedModules = NO_MODULES
 
 
 def dry_run(
@@ -116,12 +118,20 @@ def describe_devices(child: Child) -> list[BackendDevice]:
 def describe_build(child: Child) -> InstalledBuild:
     """Version and abilities of the installed build. Raises LauncherError."""
     values = child.request("build")
+    modules = values["modules"]
     return InstalledBuild(
         version=values["version"],
         gpu_offload=values["gpu_offload"],
         system_info=values["system_info"],
         library_folder=Path(values["library_folder"]),
         notes=tuple(values["notes"]),
+        modules=LoadedModules(
+            cpu_variant=modules["cpu_variant"],
+            cpu_usable=tuple(modules["cpu_usable"]),
+            cpu_unusable=tuple(modules["cpu_unusable"]),
+            gpu=tuple(modules["gpu"]),
+            not_loaded=modules["not_loaded"],
+        ),
     )
 
 

@@ -8,6 +8,7 @@ is imported (it costs 0.1 s and hundreds of megabytes of address space). Any thr
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import importlib
 import os
@@ -21,6 +22,7 @@ from typing import Any
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
+from moelauncher.engine.backend_modules import NO_MODULES, LoadedModules, load_modules
 
 #: Called with (level, line); level is "debug", "info", "warning" or "error".
 LogSink = Callable[[str, str], None]
@@ -45,25 +47,28 @@ class Native:
     sample_at_once: Any
     #: What had to be worked around to load it, as sentences for the log.
     notes: tuple[str, ...] = ()
+    #: What became of the loadable parts, where the build has such.
+    modules: LoadedModules = NO_MODULES
 
 
 _lock = threading.Lock()
 _loaded: Native | None = None
 
 
-def load_native() -> Native:
+def load_native(announce: Callable[[str], None] = lambda _: None) -> Native:
     """The native library, imported at the first call. Any thread.
 
-    Raises LauncherError when llama-cpp-python is missing or its library does not load.
+    ``announce`` gets the name of each backend module before it is touched. Raises LauncherError
+    when llama-cpp-python is missing or its library does not load.
     """
     global _loaded
     with _lock:
         if _loaded is None:
-            _loaded = _import_native()
+            _loaded = _import_native(announce)
         return _loaded
 
 
-def _import_native() -> Native:
+def _import_native(announce: Callable[[str], None]) -> Native:
     notes = _drop_stale_toolkit_paths(os.environ) if sys.platform == "win32" else ()
     try:
         package = importlib.import_module("llama_cpp")
@@ -86,12 +91,25 @@ def _import_native() -> Native:
     _declare(ggml, ggml_base)
     lib.llama_log_set(_log_callback(lib), ctypes.c_void_p(0))
     atexit.register(_close_log, lib)
+    # Before anything else: llama.cpp itself would look in the executable's folder and the
+    # current one, and say nothing of a module that does not load.
+    modules = load_modules(ggml, folder, announce=announce)
     if ggml.ggml_backend_dev_count() == 0:
-        # A build with loadable backends looks for them beside the executable only.
-        ggml.ggml_backend_load_all_from_path(os.fsencode(folder))
+        raise LauncherError(
+            tr("The native library of llama-cpp-python has nothing to compute with."),
+            tr("Install MoE Launcher again; a part of it is missing."),
+            "\n".join(modules.notes),
+        )
     lib.llama_backend_init()
     return Native(
-        lib, ggml, ggml_base, str(package.__version__), folder, _sample_at_once(lib), notes
+        lib,
+        ggml,
+        ggml_base,
+        str(package.__version__),
+        folder,
+        _sample_at_once(lib),
+        (*notes, *modules.notes),
+        modules,
     )
 
 
@@ -131,12 +149,22 @@ def _drop_stale_toolkit_paths(environ: MutableMapping[str, str]) -> tuple[str, .
 
 
 def _open_sibling(folder: Path, base_name: str, fallback: Any) -> Any:
-    """A ggml library beside libllama; ``fallback`` where all is linked into one file."""
-    for name in (f"lib{base_name}.so", f"{base_name}.dll", f"lib{base_name}.dll"):
-        if (folder / name).is_file():
-            return ctypes.CDLL(str(folder / name))
-    dylib = folder / f"lib{base_name}.dylib"
-    return ctypes.CDLL(str(dylib)) if dylib.is_file() else fallback
+    """The ggml library that libllama loaded; ``fallback`` where all is linked into one file.
+
+    A wheel holds each library under three names, as three files. Opening another of them than
+    the loaded one would start a second registry of devices, which libllama knows nothing of.
+    """
+    if sys.platform == "win32":
+        for name in (f"{base_name}.dll", f"lib{base_name}.dll"):
+            if (folder / name).is_file():
+                return ctypes.CDLL(str(folder / name))
+        return fallback
+    loaded_only = os.RTLD_NOW | os.RTLD_NOLOAD
+    for pattern in (f"lib{base_name}.so*", f"lib{base_name}.*dylib"):
+        for file in sorted(folder.glob(pattern)):
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(str(file), mode=loaded_only)
+    return fallback
 
 
 def _declare(ggml: Any, ggml_base: Any) -> None:
@@ -145,7 +173,7 @@ def _declare(ggml: Any, ggml_base: Any) -> None:
     registry_functions: dict[str, tuple[Any, list[Any]]] = {
         "ggml_backend_dev_count": (size, []),
         "ggml_backend_dev_get": (pointer, [size]),
-        "ggml_backend_load_all_from_path": (None, [ctypes.c_char_p]),
+        "ggml_backend_register": (None, [pointer]),
     }
     device_functions: dict[str, tuple[Any, list[Any]]] = {
         "ggml_backend_dev_get_props": (None, [pointer, pointer]),

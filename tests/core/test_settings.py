@@ -44,6 +44,8 @@ def test_every_setting_comes_back(path: Path) -> None:
         s.N_UBATCH.name: 1024,
         s.N_THREADS.name: 7,
         s.USE_MMAP.name: False,
+        s.BACKENDS.name: "none",
+        s.CPU_VARIANT.name: "x64",
         s.IDLE_UNLOAD_MINUTES.name: 15,
         s.TEMPERATURE.name: 0.0,
         s.TOP_K.name: 0,

@@ -1,0 +1,224 @@
+"""The loadable parts of a llama.cpp build: one module a GPU interface, one a processor generation.
+
+In: the folder of the native library, and the user's wishes from the environment. Out:
+:class:`LoadedModules`: what was loaded, and what was not and why. A build that has
+everything linked into one library has no modules; then nothing happens here. Only the
+given folder is looked at, never the current one. Any thread, once a process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moelauncher.core.translate import tr
+
+#: Which processor variant to load, by its name ("haswell"); unset or "auto": the best one.
+CPU_VARIANT_VARIABLE = "MOELAUNCHER_CPU_VARIANT"
+#: Which GPU interfaces to load, by their names ("vulkan", "cuda"), separated by commas; "none",
+#: or unset and "auto" for all that are there.
+BACKENDS_VARIABLE = "MOELAUNCHER_BACKENDS"
+#: Modules that were found to crash on this machine; written by the process that found out.
+BROKEN_VARIABLE = "MOELAUNCHER_BROKEN_BACKENDS"
+
+#: What the child says on standard error before each step that may end it.
+LOADING = "loading backend module"
+#: In place of a module's name: all are loaded, and their drivers are asked for devices.
+DEVICES = "(devices)"
+#: In place of names, for the variable: no GPU module at all.
+EVERY_GPU = "every-gpu"
+
+# ggml-backend-impl.h of the pinned release: a module of another one has other structs.
+_API_VERSION = 2
+_MODULE = re.compile(r"(?:lib)?ggml-(?P<name>[\w.+-]+?)\.(?:so|dll|dylib)")
+_CPU_PREFIX = "cpu-"
+_NOT_MODULES = frozenset({"base", "cpu"})
+
+
+@dataclass(frozen=True)
+class LoadedModules:
+    """What became of the modules. All empty for a build without any."""
+
+    #: The processor variant in use; None where the build has none to choose from.
+    cpu_variant: str | None = None
+    #: Variants that this processor can run, best first; and those that it cannot.
+    cpu_usable: tuple[str, ...] = ()
+    cpu_unusable: tuple[str, ...] = ()
+    #: GPU interfaces that were loaded.
+    gpu: tuple[str, ...] = ()
+    #: Module name to the reason, one sentence, why it is not loaded.
+    not_loaded: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know, as sentences."""
+        return tuple(self.not_loaded.values())
+
+
+NO_MODULES = LoadedModules()
+
+
+def load_modules(
+    ggml: Any,
+    folder: Path,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    announce: Callable[[str], None] = lambda _: None,
+) -> LoadedModules:
+    """Load what is in ``folder`` into ``ggml``'s registry: GPUs first, then the processor.
+
+    A module that does not load is told of and left out; so is a forced variant that this
+    processor cannot run, and then the best one is used. ``announce`` gets a module's name
+    before it is touched: a driver may end the process.
+    """
+    modules = find_modules(folder)
+    if not modules:
+        return NO_MODULES
+    not_loaded: dict[str, str] = {}
+    gpu = []
+    for name in sorted(name for name in modules if not name.startswith(_CPU_PREFIX)):
+        reason = _unwanted(name, environ)
+        if reason is None:
+            announce(name)
+            reason = _register(ggml, modules[name])
+        if reason is None:
+            gpu.append(name)
+        elif reason:
+            not_loaded[name] = tr("The module “{name}” is not used: {reason}").format(
+                name=name, reason=reason
+            )
+    scores = {
+        name.removeprefix(_CPU_PREFIX): _score(modules[name])
+        for name in modules
+        if name.startswith(_CPU_PREFIX)
+    }
+    usable = sorted((v for v, score in scores.items() if score), key=lambda v: (-scores[v], v))
+    variant = _choose(usable, scores, environ, not_loaded)
+    if variant is not None:
+        announce(_CPU_PREFIX + variant)
+        reason = _register(ggml, modules[_CPU_PREFIX + variant])
+        if reason is not None:
+            not_loaded[_CPU_PREFIX + variant] = reason
+            variant = None
+    return LoadedModules(
+        cpu_variant=variant,
+        cpu_usable=tuple(usable),
+        cpu_unusable=tuple(sorted(v for v, score in scores.items() if not score)),
+        gpu=tuple(gpu),
+        not_loaded=not_loaded,
+    )
+
+
+def wish_for(backends: str, cpu_variant: str, environ: MutableMapping[str, str]) -> None:
+    """Put the user's settings into ``environ``, for this process and its children.
+
+    What is in the environment already, from whoever started the program, weighs more.
+    """
+    for variable, value in ((BACKENDS_VARIABLE, backends), (CPU_VARIANT_VARIABLE, cpu_variant)):
+        if value.strip().lower() not in ("", "auto"):
+            environ.setdefault(variable, value)
+
+
+def find_modules(folder: Path) -> dict[str, Path]:
+    """Module name ("vulkan", "cpu-haswell") to its file. Libraries with versions are links."""
+    try:
+        files = sorted(folder.iterdir())
+    except OSError:
+        return {}
+    found = {}
+    for file in files:
+        match = _MODULE.fullmatch(file.name)
+        if match and match["name"] not in _NOT_MODULES:
+            found[match["name"]] = file
+    # Without a single processor variant this is an ordinary build, whose libraries are linked.
+    return found if any(name.startswith(_CPU_PREFIX) for name in found) else {}
+
+
+def names_of(text: str) -> frozenset[str]:
+    """The names in a list as the variables hold it."""
+    return frozenset(name for part in text.split(",") if (name := part.strip().lower()))
+
+
+def listed(names: Iterable[str]) -> str:
+    """The opposite of :func:`names_of`."""
+    return ",".join(sorted(names))
+
+
+def _unwanted(name: str, environ: Mapping[str, str]) -> str | None:
+    """Why ``name`` must not be loaded; "" where the user does not want it; None to load it."""
+    if {name, EVERY_GPU} & names_of(environ.get(BROKEN_VARIABLE, "")):
+        return tr("it crashed here before. Update the graphics driver, then run the doctor.")
+    wish = names_of(environ.get(BACKENDS_VARIABLE, ""))
+    return None if not wish or "auto" in wish or name in wish else ""
+
+
+def _choose(
+    usable: list[str],
+    scores: Mapping[str, int],
+    environ: Mapping[str, str],
+    not_loaded: dict[str, str],
+) -> str | None:
+    wish = environ.get(CPU_VARIANT_VARIABLE, "").strip().lower()
+    if wish in usable:
+        return wish
+    if wish not in ("", "auto"):
+        if wish in scores:
+            text = tr("This processor cannot run the variant “{name}” of llama.cpp.")
+        else:
+            text = tr("This build of llama.cpp has no processor variant “{name}”.")
+        not_loaded[_CPU_PREFIX + wish] = (
+            text.format(name=wish)
+            + " "
+            + tr("It can run: {names}.").format(names=", ".join(usable))
+        )
+    return usable[0] if usable else None
+
+
+def _score(file: Path) -> int:
+    """How well this processor and that variant go together; 0: not at all."""
+    try:
+        function = _open(file).ggml_backend_score
+    except (OSError, AttributeError):
+        return 0
+    function.restype = ctypes.c_int
+    return int(function())
+
+
+def _register(ggml: Any, file: Path) -> str | None:
+    """Put the module into the registry; the reason, a sentence, where that fails."""
+    # Not by ggml_backend_load: that takes no path outside the code page of Windows, and says
+    # nothing there about why a library does not load.
+    try:
+        start = _open(file).ggml_backend_init
+    except OSError as error:
+        return tr("its library does not load ({reason}).").format(reason=_plain(error, file))
+    except AttributeError:
+        return tr("{file} is no module of llama.cpp.").format(file=file.name)
+    start.restype = ctypes.c_void_p
+    registry = start()
+    if not registry:
+        return tr("its driver is missing or does not start.")
+    version = ctypes.c_int.from_address(registry).value
+    if version != _API_VERSION:
+        return tr("it belongs to another version of llama.cpp.")
+    ggml.ggml_backend_register(ctypes.c_void_p(registry))
+    return None
+
+
+def _open(file: Path) -> ctypes.CDLL:
+    if sys.platform == "win32":
+        # Only the module's own folder and the system's are searched, never the current one.
+        search_dll_load_dir, search_default_dirs = 0x0100, 0x1000
+        return ctypes.CDLL(str(file), winmode=search_dll_load_dir | search_default_dirs)
+    return ctypes.CDLL(str(file))
+
+
+def _plain(error: OSError, file: Path) -> str:
+    """The loader's words without the folder, which is no news."""
+    return str(error).replace(f"{file.parent}{os.sep}", "").strip().rstrip(".")
