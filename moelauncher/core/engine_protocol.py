@@ -17,6 +17,7 @@ from typing import Protocol
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.memory_shortage import MemoryShortage
 from moelauncher.core.placement import Placement
+from moelauncher.core.template_switch import TemplateSwitch
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ class LoadReport:
     flash_attention: bool | None
     buffers: tuple[BufferReport, ...]
     template_source: str  # "model" | "chatml": without its own template a model gets ChatML
-    #: The template that is used: what it can switch is found by looking at it.
-    template_text: str = field(default="", repr=False, kw_only=True)
+    #: What the template lets the user switch.
+    switches: tuple[TemplateSwitch, ...] = field(default=(), kw_only=True)
     #: Where the load did not do what the plan said: one sentence each. Empty: verified.
     mismatches: tuple[str, ...] = ()
     #: llama.cpp's own warnings, as plain text.

@@ -24,7 +24,7 @@ CHATML = (
 )
 
 #: Real templates have up to about 30 kB; a longer one is damage or an attack.
-LONGEST_TEMPLATE = 1_000_000
+LONGEST_TEMPLATE = 200_000
 _LONGEST_PROMPT = 64_000_000
 
 

@@ -34,6 +34,7 @@ from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.engine.find_switches import find_switches
 from moelauncher.engine.generate import Generation
 from moelauncher.engine.live_move import FreeRam, SavedChat
 from moelauncher.engine.load_log import parse_load_log
@@ -433,7 +434,7 @@ class LlamaEngine:
             flash_attention=flash if flash is not None else model.flash_attention,
             buffers=log.buffers,
             template_source=model.template.source,
-            template_text=model.template.text,
+            switches=find_switches(model.template),
             mismatches=find_mismatches(request, log, model_lines),
             warnings=warnings,
         )

@@ -8,7 +8,7 @@ only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.kept_chat import KeptChat, new_chat_id
+from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.gui.chat_keeper import ChatKeeper
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.services import Services
+from moelauncher.gui.thinking_choice import ThinkingChoice
 
 #: A reply in progress is stored this often.
 STORE_MS = 700
@@ -56,6 +58,7 @@ class ChatSession(QObject):
         self._thought_s: float | None = None
         self._written = False  # whether the reply's answer has begun
         self._editing: int | None = None
+        self.thinking = ThinkingChoice(window.chat.composer.thinking, services.state, self)
         self.keeper = ChatKeeper(services.paths.chats_file, self)
         self.chat = self._empty()
         self._storing = QTimer(self, interval=STORE_MS)
@@ -95,9 +98,10 @@ class ChatSession(QObject):
         self._take(self.conversation.cut())
         self.keeper.close()
 
-    def set_model(self, name: str) -> None:
-        """Who answers; empty: nobody."""
+    def set_model(self, name: str, path: Path | None, switches: Sequence[TemplateSwitch]) -> None:
+        """Who answers (empty: nobody), and what its template can switch."""
         self._model_name = name
+        self.thinking.set_model(path, switches)
 
     def set_can_answer(self, can: bool) -> None:
         """Whether a reply can be asked for now."""
@@ -279,6 +283,7 @@ class ChatSession(QObject):
                 messages=talk.messages_to_go_on() if goes_on else talk.messages(),
                 sampling=self._sampling(),
                 max_tokens=self._services.settings.get(keys.MAX_TOKENS),
+                template_values=self.thinking.values(),
                 continues=goes_on,
             )
         )

@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
 from moelauncher.gui.pane import plain_label
+from moelauncher.gui.thinking_chip import ThinkingChip
 
 LINES_MAX = 8
 #: Within this time after a composition ended, Enter still belongs to it.
@@ -164,6 +165,7 @@ class Composer(QWidget):
         self.new_chat.setProperty("kind", "chip")
         self.new_chat.setToolTip(self.tr("Start over; the model stays loaded."))
         self.new_chat.clicked.connect(self.new_chat_requested)
+        self.thinking = ThinkingChip(self)
         self.context = QLabel(self)
         self.context.setObjectName("contextUse")
         self.context.setFont(look.font("small", figures=True))
@@ -208,6 +210,7 @@ class Composer(QWidget):
         row = QHBoxLayout()
         row.setSpacing(look.GRID)
         row.addWidget(self.new_chat)
+        row.addWidget(self.thinking)
         row.addStretch(1)
         row.addWidget(self.context)
         row.addWidget(place)
