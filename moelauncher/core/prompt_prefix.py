@@ -58,3 +58,15 @@ def plan_prefix(
         return PrefixPlan(shared)
     usable = [length for length in checkpoints if 0 < length <= shared]
     return PrefixPlan(max(usable), max(usable)) if usable else PrefixPlan(0)
+
+
+def least_missed(checkpoints: Sequence[int]) -> int:
+    """Which of the saved lengths to give up for want of room: its index.
+
+    The first stands for the system prompt, the last two for what comes next; of the others
+    the one whose neighbours are nearest goes, so that old parts of a chat stay reachable.
+    """
+    inner = range(1, len(checkpoints) - 2)
+    if not inner:
+        return 0
+    return min(inner, key=lambda at: checkpoints[at + 1] - checkpoints[at - 1])

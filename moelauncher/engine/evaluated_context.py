@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.prompt_prefix import plan_prefix
+from moelauncher.core.prompt_prefix import least_missed, plan_prefix
 from moelauncher.core.translate import tr
 from moelauncher.engine.live_move import FreeRam, SavedChat, room_for_state
 from moelauncher.engine.load_model import LoadedModel, ModelContext
@@ -203,7 +203,8 @@ class EvaluatedContext:
             return
         self._checkpoints.append(_Checkpoint(len(self.tokens), state))
         while sum(len(checkpoint.state) for checkpoint in self._checkpoints) > _CHECKPOINT_BYTES:
-            del self._checkpoints[0]
+            lengths = [checkpoint.n_tokens for checkpoint in self._checkpoints]
+            del self._checkpoints[least_missed(lengths)]
 
     def _cut(self, keep: int) -> None:
         lib, memory = self._lib, self._context.memory

@@ -7,11 +7,13 @@ TokenEvent through ``emit``, then :class:`GenerationStats`. Engine thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from moelauncher.core.engine_protocol import (
+    ChatMessage,
     EngineEvent,
     GenerateRequest,
     GenerationStats,
@@ -33,8 +35,9 @@ from moelauncher.engine.stop_flag import StopFlag
 @dataclass(frozen=True)
 class _Prompt:
     tokens: list[int]
-    #: Where the beginning of the reply starts: later turns part from this one here.
-    n_history: int
+    #: Where other prompts part from this one: another wording of the last question, and a
+    #: history in which this reply reads otherwise than it was written.
+    marks: tuple[int, ...]
     splitter: ReasoningSplitter
 
 
@@ -82,9 +85,10 @@ class Generation:
         request, vocabulary = self._request, self._model.vocabulary
         if request.raw_prompt is not None:
             tokens = vocabulary.tokenise_prompt(request.raw_prompt)
-            prompt = _Prompt(tokens, len(tokens), NoSplitter())
+            prompt = _Prompt(tokens, (), NoSplitter())
         else:
-            text = self._render(open_reply=True)
+            history = request.messages[:-1] if request.continues else request.messages
+            text = self._render(history, open_reply=True)
             template = self._model.template.text
             splitter = splitter_for(template, text)
             if request.continues:
@@ -92,27 +96,34 @@ class Generation:
                 so_far, splitter = begun_reply(template, text, begun.reasoning, begun.content)
                 text += so_far
             tokens = vocabulary.tokenise_prompt(text)
-            prompt = _Prompt(tokens, self._history_length(tokens), splitter)
+            prompt = _Prompt(tokens, self._marks(tokens), splitter)
         self._check_length(len(prompt.tokens))
         return prompt
 
-    def _render(self, open_reply: bool) -> str:
-        messages = self._request.messages
+    def _render(self, messages: Sequence[ChatMessage], open_reply: bool) -> str:
         return self._model.template.render(
-            messages[:-1] if self._request.continues else messages,
+            messages,
             self._request.template_values,
             open_reply=open_reply,
             cancelled=lambda: self._stop.raised,
         )
 
-    def _history_length(self, tokens: list[int]) -> int:
+    def _marks(self, tokens: list[int]) -> tuple[int, ...]:
         if not (self._model.window or self._model.recurrent):
-            return len(tokens)  # a plain cache can be cut anywhere
-        try:
-            history = self._render(open_reply=False)
-        except LauncherError:
-            return len(tokens)  # some templates want the reply opened
-        return common_prefix(tokens, self._model.vocabulary.tokenise_prompt(history))
+            return ()  # a plain cache can be cut anywhere
+        messages = self._request.messages
+        if self._request.continues:
+            messages = messages[:-1]
+        found: set[int] = set()
+        for history in (messages[:-1], messages):
+            if not history:
+                continue
+            try:
+                text = self._render(history, open_reply=False)
+            except LauncherError:
+                continue  # some templates want the reply opened, or a question
+            found.add(common_prefix(tokens, self._model.vocabulary.tokenise_prompt(text)))
+        return tuple(sorted(mark for mark in found if 0 < mark < len(tokens)))
 
     def _check_length(self, n_tokens: int) -> None:
         self._prompt_tokens = n_tokens
@@ -131,19 +142,17 @@ class Generation:
         kept = self._cached_tokens = context.rewind(tokens)
         total = len(tokens) - kept
 
-        def tell(done: int) -> None:
-            self._emit(
-                PromptProgress(
-                    self._number, done, total, kept, time.perf_counter() - self._started_s
-                )
-            )
+        def tell(before: int, n: int) -> None:
+            elapsed_s = time.perf_counter() - self._started_s
+            self._emit(PromptProgress(self._number, before + n, total, kept, elapsed_s))
 
-        tell(0)
-        if kept < prompt.n_history < len(tokens):
-            context.evaluate(tokens[kept : prompt.n_history], tell)
-            context.keep_checkpoint()
-        done = len(context.tokens) - kept
-        context.evaluate(tokens[kept + done :], lambda n: tell(done + n))
+        tell(0, 0)
+        for mark in (*prompt.marks, len(tokens)):
+            done = len(context.tokens)
+            if mark > done:
+                context.evaluate(tokens[done:mark], partial(tell, done - kept))
+            if mark < len(tokens):
+                context.keep_checkpoint()
 
     def _draw(self, prompt: _Prompt) -> str:
         model, request = self._model, self._request

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moelauncher.core.prompt_prefix import PrefixPlan, common_prefix, plan_prefix
+from moelauncher.core.prompt_prefix import PrefixPlan, common_prefix, least_missed, plan_prefix
 
 TOKENS = st.lists(st.integers(0, 2), max_size=40)
 
@@ -72,3 +72,18 @@ def test_parting_after_60_of_100_tokens(limits: dict[str, object], expected: Pre
 def test_going_on_needs_no_cut_even_of_a_recurrent_state() -> None:
     plan = plan_prefix([1, 2, 3], [1, 2, 3, 4], oldest_position=2, recurrent=True)
     assert plan == PrefixPlan(3)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "given_up"),
+    [
+        ([10], 0),
+        ([10, 20], 0),
+        ([10, 20, 30], 0),
+        ([10, 20, 30, 40], 1),
+        ([10, 20, 25, 900, 1000, 1010], 1),
+        ([10, 500, 505, 510, 1000, 1010], 2),
+    ],
+)
+def test_which_checkpoint_is_missed_least(lengths: list[int], given_up: int) -> None:
+    assert least_missed(lengths) == given_up

@@ -1,0 +1,212 @@
+"""Whatever the user does with a chat, its tree stays valid and the prompt is the visible branch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from moelauncher.core.chat_export import read_chat, to_json
+from moelauncher.core.chat_store import ChatStore
+from moelauncher.core.conversation import ROOT, Conversation, Node, TurnState
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.kept_chat import KeptChat
+from moelauncher.core.turn_json import details_of
+from moelauncher.engine.chat_template import ChatTemplate
+
+TEXTS = st.sampled_from(["hi", "and then?", "東京 🙂", "a\n\nb", "x"])
+TEMPLATE = ChatTemplate(None, "", "")
+
+
+def stats(reason: str) -> GenerationStats:
+    return GenerationStats(reason, 3, 0, 2, None, None, None, 0.1, 5)
+
+
+def content(nodes: Iterable[Node]) -> list[tuple[object, ...]]:
+    """Nodes as comparable values: errors are equal only to themselves."""
+    return [(n.key, n.parent, n.turn.text, n.turn.state, details_of(n.turn)) for n in nodes]
+
+
+def key_of(node: Node) -> int:
+    return node.key
+
+
+def same(one: Conversation, other: Conversation) -> bool:
+    """Whether two conversations hold the same turns, and show the same of them."""
+    mine, yours = one.nodes.values(), other.nodes.values()
+    return content(one.path) == content(other.path) and content(
+        sorted(mine, key=key_of)
+    ) == content(sorted(yours, key=key_of))
+
+
+class AnyChat(RuleBasedStateMachine):
+    """Interleaves everything that the window offers, and keeps the chat in a store."""
+
+    @initialize(system=st.sampled_from(["", "Be brief."]))
+    def begin(self, system: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = ChatStore.open(Path(self.folder.name) / "chats.sqlite3")
+        self.talk = Conversation(system=system)
+        self.undo: tuple[Conversation, int] | None = None
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.folder.cleanup()
+
+    def keep(self, talk: Conversation) -> None:
+        self.talk = talk
+        self.store.save(KeptChat("a", talk))
+
+    def some_key(self, data: st.DataObject, role: str) -> int | None:
+        keys = [node.key for node in self.talk.path if node.turn.role == role]
+        return data.draw(st.sampled_from(keys)) if keys else None
+
+    resting = precondition(lambda self: not self.talk.streaming)
+    answering = precondition(lambda self: self.talk.streaming)
+
+    @resting
+    @rule(text=TEXTS)
+    def ask(self, text: str) -> None:
+        self.keep(self.talk.ask(text).begin_reply("m"))
+
+    @answering
+    @rule(text=TEXTS, thought=st.sampled_from(["", "hm "]))
+    def stream(self, text: str, thought: str) -> None:
+        self.keep(self.talk.append(text, thought))
+
+    @answering
+    @rule(reason=st.sampled_from(["stop", "cancelled", "length"]))
+    def end(self, reason: str) -> None:
+        self.keep(self.talk.finish(stats(reason)))
+
+    @answering
+    @rule()
+    def fail(self) -> None:
+        self.keep(self.talk.fail(LauncherError("It broke.")))
+
+    @resting
+    @rule(data=st.data(), text=TEXTS)
+    def edit(self, data: st.DataObject, text: str) -> None:
+        key = self.some_key(data, "user")
+        if key is not None:
+            self.keep(self.talk.edit(key, text).begin_reply("m"))
+
+    @resting
+    @rule(data=st.data())
+    def regenerate(self, data: st.DataObject) -> None:
+        key = self.some_key(data, "assistant")
+        if key is not None:
+            self.keep(self.talk.regenerate(key, "m"))
+
+    @resting
+    @rule()
+    def go_on(self) -> None:
+        if self.talk.turns and self.talk.turns[-1].can_go_on:
+            before = self.talk.turns[-1]
+            self.keep(self.talk.go_on())
+            begun = self.talk.messages_to_go_on()[-1]
+            assert (begun.content, begun.reasoning) == (before.text, before.reasoning)
+
+    @resting
+    @rule(data=st.data())
+    def switch_branch(self, data: st.DataObject) -> None:
+        if self.talk.path:
+            node = data.draw(st.sampled_from(self.talk.path))
+            self.keep(self.talk.choose(data.draw(st.sampled_from(self.talk.versions(node.key)))))
+
+    @resting
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        if self.talk.path:
+            key = data.draw(st.sampled_from(self.talk.path)).key
+            self.undo = (self.talk, key)
+            self.keep(self.talk.delete(key))
+            assert key not in self.talk.nodes
+
+    @resting
+    @rule()
+    def take_back(self) -> None:
+        if self.undo is not None:
+            before, key = self.undo
+            self.undo = None
+            parent = before.nodes[key].parent
+            self.keep(self.talk.undelete(before, key))
+            if parent == ROOT or parent in self.talk.nodes:
+                assert before.beneath(key) <= set(self.talk.nodes)
+
+    @resting
+    @rule(data=st.data())
+    def leave_out(self, data: st.DataObject) -> None:
+        if self.talk.path:
+            self.keep(self.talk.leave_out([data.draw(st.sampled_from(self.talk.path)).key]))
+
+    @rule()
+    def place_anew(self) -> None:
+        """Another placement loads the model anew: the chat is not concerned."""
+
+    @rule()
+    def end_the_program(self) -> None:
+        """The next start finds everything; what was being written is cut."""
+        self.store.close()
+        self.store = ChatStore.open(Path(self.folder.name) / "chats.sqlite3")
+        kept = self.store.load("a")
+        talk = self.talk.cut()
+        if kept is None:
+            assert not talk.nodes
+            return
+        assert same(kept.conversation, talk)
+        self.talk = kept.conversation
+        self.undo = None
+
+    @invariant()
+    def the_tree_is_valid(self) -> None:
+        if not hasattr(self, "talk"):
+            return
+        talk = self.talk
+        for node in talk.nodes.values():
+            above = talk.nodes.get(node.parent)
+            assert (above is None) == (node.parent == ROOT)
+            role = "user" if above is None or above.turn.role == "assistant" else "assistant"
+            assert node.turn.role == role
+            assert node.parent < node.key < talk.next_key
+        for parent, child in talk.chosen.items():
+            assert talk.nodes[child].parent == parent
+        assert talk.left_out <= set(talk.nodes)
+        writing = [n for n in talk.nodes.values() if n.turn.state is TurnState.STREAMING]
+        assert writing == ([talk.path[-1]] if talk.streaming else [])
+        for shown, node in zip(talk.shown(), talk.path, strict=True):
+            assert talk.versions(node.key)[shown.version - 1] == node.key
+            assert len(talk.versions(node.key)) == shown.n_versions
+
+    @invariant()
+    def the_prompt_is_the_visible_branch(self) -> None:
+        if not hasattr(self, "talk"):
+            return
+        talk = self.talk
+        said: list[list[str]] = [["system", talk.system]] if talk.system else []
+        for node in talk.path:
+            turn = node.turn
+            if node.key in talk.left_out or not turn.text.strip():
+                continue
+            if said and said[-1][0] == turn.role:
+                said[-1][1] += f"\n\n{turn.text}"
+            else:
+                said.append([turn.role, turn.text])
+        expected = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in said)
+        assert TEMPLATE.render(talk.messages(), {}, open_reply=False) == expected
+
+    @invariant()
+    def it_can_leave_as_a_file_and_come_back(self) -> None:
+        if hasattr(self, "talk") and self.talk.nodes:
+            again = read_chat("a.json", to_json(KeptChat("a", self.talk)).encode()).conversation
+            assert same(again, self.talk.cut())
+
+
+AnyChat.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+TestAnyChat = AnyChat.TestCase
