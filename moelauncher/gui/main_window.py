@@ -154,6 +154,8 @@ class MainWindow(QMainWindow):
         self._drop_hint = _DropHint(center)
 
         self.status.warnings_clicked.connect(self.toggle_log)
+        self.placement.launch_done.connect(self.chat.setFocus)
+        QShortcut(QKeySequence(self.tr("Ctrl+Q")), self).activated.connect(self.close)
         QShortcut(QKeySequence(self.tr("Ctrl+Shift+L")), self).activated.connect(self.toggle_log)
         self._usual_size()
 

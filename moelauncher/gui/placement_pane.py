@@ -39,6 +39,7 @@ class PlacementPane(QWidget):
         options_changed: context, KV type or one of More changed; see :meth:`values`.
         auto_requested: place for me.
         launch_requested: Launch or Apply.
+        launch_done: the large button had the keyboard and has nothing more to do.
         cancel_requested, unload_requested: as they say.
         live_toggled(bool): changes apply by themselves (now).
     """
@@ -48,6 +49,7 @@ class PlacementPane(QWidget):
     options_changed = Signal()
     auto_requested = Signal()
     launch_requested = Signal()
+    launch_done = Signal()
     cancel_requested = Signal()
     unload_requested = Signal()
     live_toggled = Signal(bool)
@@ -258,7 +260,11 @@ class PlacementPane(QWidget):
         ("Apply (3 s, chat goes on)"); ``why_not`` is the sentence for ``controls.why_not``."""
         self._action = controls.launch_action
         self._name_launch(launch_text)
+        done = not controls.launch_enabled and self.window().focusWidget() is self.launch
         self.launch.setEnabled(controls.launch_enabled)
+        if done:
+            # Qt would hand the keyboard to the next button, and a typed space would press that.
+            self.launch_done.emit()
         shortcut = QKeySequence(self.tr("Ctrl+L")).toString(QKeySequence.SequenceFormat.NativeText)
         self.launch.setToolTip(why_not or f"{self.launch.accessibleName()} ({shortcut})")
         self.unload.setEnabled(controls.unload_enabled)

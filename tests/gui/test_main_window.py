@@ -10,6 +10,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
+from moelauncher.core.session_state import Selection, SessionState, controls
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
@@ -213,4 +214,19 @@ def test_closing_is_told(qtbot, window: MainWindow) -> None:
     window.show()
     with qtbot.waitSignal(window.closing):
         window.close()
+    assert not window.isVisible()
+
+
+def test_after_a_launch_one_types_into_the_chat(qtbot, window: MainWindow) -> None:
+    shown(qtbot, window, 1440, 900)
+    window.placement.set_controls(controls(SessionState.SELECTED, Selection.LOADABLE))
+    window.placement.launch.setFocus()
+    window.placement.set_controls(controls(SessionState.READY, Selection.LOADABLE, same_model=True))
+    assert window.focusWidget() is window.chat.composer.field
+
+
+def test_ctrl_q_closes_the_window(qtbot, window: MainWindow) -> None:
+    shown(qtbot, window, 1440, 900)
+    with qtbot.waitSignal(window.closing):
+        qtbot.keyClick(window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
     assert not window.isVisible()

@@ -208,6 +208,19 @@ def test_the_large_button_launches_or_cancels(qtbot, pane: PlacementPane, heard:
     assert heard.all == [("launch_requested",), ("cancel_requested",), ("unload_requested",)]
 
 
+def test_the_keyboard_goes_on_when_the_large_button_is_done(pane: PlacementPane) -> None:
+    done = []
+    pane.launch_done.connect(lambda: done.append(1))
+    pane.set_controls(controls(SessionState.SELECTED, Selection.LOADABLE))
+    pane.launch.setFocus()
+    pane.set_controls(controls(SessionState.LOADING, Selection.LOADABLE))
+    assert done == []
+    pane.set_controls(controls(SessionState.READY, Selection.LOADABLE, same_model=True))
+    assert done == [1]
+    pane.set_controls(controls(SessionState.READY, Selection.LOADABLE, same_model=True))
+    assert done == [1]
+
+
 def test_a_button_that_is_off_says_why(pane: PlacementPane) -> None:
     shown = controls(SessionState.READY, Selection.LOADABLE, same_model=True)
     pane.set_controls(shown, "Apply", "Nothing was changed.")
