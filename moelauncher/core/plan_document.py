@@ -113,6 +113,7 @@ def plan_text(
         text or forecast.text,
         *((forecast.note,) if forecast.note else ()),
         "",
+        tr("The same in llama.cpp's own programs:"),
         llama_server_command(facts, placement, context),
         llama_bench_command(facts, placement, context),
     ]

@@ -92,6 +92,7 @@ def test_the_terminals_table() -> None:
     assert len({len(line) for line in table}) == 1
     assert result.text in lines
     assert "The dry run took more than 10 s." in lines
+    assert lines[-3] == "The same in llama.cpp's own programs:"
     assert lines[-2].startswith("llama-server -m ")
     assert lines[-1].startswith("llama-bench -m ")
 
