@@ -131,10 +131,10 @@ def prepare(options: argparse.Namespace) -> Path:
     )
     if not current:
         extras = sorted({*wanted, *stamp_extras(stamp)}) if STAMP.exists() else wanted
-        set_up(steps, build, extras)
-        STAMP.write_text(
-            json.dumps({"digest": digest, "extras": extras, "wheels": flavour}), encoding="utf-8"
-        )
+        # Without a digest: an interrupted set-up is done again, with the same choices.
+        choices: dict[str, object] = {"extras": extras, "wheels": flavour}
+        set_up(steps, build, extras, choices)
+        write_stamp({"digest": digest, **choices})
     if needs_vulkan:
         steps.begin("The Vulkan build of llama.cpp, for the tests of GPU offload")
         if vulkan.wheel is None:
@@ -163,6 +163,11 @@ def read_stamp() -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return stamp if isinstance(stamp, dict) else {}
+
+
+def write_stamp(stamp: dict[str, object]) -> None:
+    """Keeps what :func:`read_stamp` shall find the next time."""
+    STAMP.write_text(json.dumps(stamp), encoding="utf-8")
 
 
 def stamp_extras(stamp: dict[str, object]) -> list[str]:
@@ -203,11 +208,16 @@ def provide_system(
     dev_system.provide(needs, yes=options.yes, log=log)
 
 
-def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
-    """Environment, llama.cpp, everything else. Each part may be repeated after a stop."""
+def set_up(
+    steps: Steps, build: dev_llama.Build, extras: Sequence[str], choices: dict[str, object]
+) -> None:
+    """Environment, llama.cpp, everything else. Each part may be repeated after a stop.
+
+    ``choices`` becomes the stamp as soon as the environment is changed: not before llama.cpp
+    is there, so that a build which cannot be had leaves the one in use as it is.
+    """
     python = venv_python()
     steps.begin(f"The environment in {VENV}")
-    STAMP.unlink(missing_ok=True)
     if not works(python):
         command = [sys.executable, "-m", "venv", "--clear", str(VENV)]
         log = dev_llama.cache_folder() / "logs" / "environment.txt"
@@ -222,6 +232,7 @@ def set_up(steps: Steps, build: dev_llama.Build, extras: Sequence[str]) -> None:
         dev_llama.compile_wheel(build, python)
 
     steps.begin("Installing llama.cpp into the environment")
+    write_stamp(choices)
     dev_llama.install(build, python, LOG)
 
     steps.begin("Installing the program and its libraries")

@@ -135,8 +135,9 @@ def fetch_wheel(build: Build, python: Path) -> None:
         _make(build, command, what, dict(os.environ), expected="ggml")
     except DevError as error:
         raise DevError(
-            f"{error}\nUpstream may have no {build.flavour} wheel of {build.version} for this "
-            "system: try another --wheels, or compile it here with --wheels build."
+            f"{error}\nEither the network failed (then run this again), or upstream has no "
+            f"{build.flavour} wheel of {build.version} for this system: try another --wheels, or "
+            "compile it here with --wheels build."
         ) from error
 
 

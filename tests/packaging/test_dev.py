@@ -145,3 +145,56 @@ def test_program_may_end_by_itself_after_ctrl_c(tmp_path):
         told = process.communicate(timeout=30)[1]
     assert process.returncode == 11
     assert told == "closed in order\n"
+
+
+@pytest.fixture
+def set_up_without_installing(empty_folder_as_environment, monkeypatch):
+    """``prepare`` with every step that takes time replaced; the steps that were done, in order."""
+    done = []
+    python = empty_folder_as_environment / "python"
+    python.touch()
+    monkeypatch.setattr(dev, "venv_python", lambda: python)
+    monkeypatch.setattr(dev, "works", lambda python: True)
+    monkeypatch.setattr(dev, "provide_system", lambda *args, **kwargs: None)
+    monkeypatch.setattr(dev, "run_logged", lambda *args, **kwargs: done.append("libraries"))
+    monkeypatch.setattr(dev_llama, "install", lambda *args: done.append("llama.cpp"))
+    monkeypatch.setattr(dev_llama, "fetch_wheel", lambda *args: done.append("wheel"))
+    monkeypatch.setenv("MOELAUNCHER_BUILD_CACHE", str(empty_folder_as_environment / "cache"))
+    return done
+
+
+def prepare(*arguments):
+    dev.prepare(dev.parse(arguments)[0])
+
+
+def failing(*args, **kwargs):
+    raise dev.DevError("no network")
+
+
+def test_finished_set_up_is_not_done_again(set_up_without_installing):
+    prepare("run", "--wheels", "vulkan")
+    assert set_up_without_installing == ["wheel", "llama.cpp", "libraries", "libraries"]
+    prepare("run")
+    assert len(set_up_without_installing) == 4
+
+
+def test_build_that_cannot_be_had_leaves_the_one_in_use(set_up_without_installing, monkeypatch):
+    prepare("run", "--wheels", "vulkan")
+    monkeypatch.setattr(dev_llama, "fetch_wheel", failing)
+    with pytest.raises(dev.DevError):
+        prepare("run", "--wheels", "cu124")
+    done = list(set_up_without_installing)
+    prepare("run")
+    assert set_up_without_installing == done
+
+
+def test_interrupted_set_up_is_done_again_with_its_choices(set_up_without_installing, monkeypatch):
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(dev, "run_logged", failing)
+        with pytest.raises(dev.DevError):
+            prepare("test", "--wheels", "vulkan")
+    assert dev.read_stamp() == {"extras": dev.EXTRAS["test"], "wheels": "vulkan"}
+    prepare("run")
+    assert dev.read_stamp()["wheels"] == "vulkan"
+    assert set(dev.read_stamp()["extras"]) == set(dev.EXTRAS["test"])
+    assert set_up_without_installing[-1] == "libraries"
