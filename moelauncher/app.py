@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -35,20 +35,25 @@ from PySide6.QtWidgets import QApplication
 from moelauncher import __version__
 from moelauncher.cli import base_folder
 from moelauncher.core import settings as keys
+from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.forecast import DryRunResult
 from moelauncher.core.hub_files import Hub
+from moelauncher.core.load_comparison import LoadComparison
 from moelauncher.core.log_file import LogSetup
-from moelauncher.core.machine import BackendDevice
+from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import app_paths
+from moelauncher.core.placement import Placement
 from moelauncher.core.resources import resource_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
-from moelauncher.core.translate import install_translator
+from moelauncher.core.translate import install_translator, tr
 from moelauncher.core.window_state import StateFile
 from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.broken_backends import BrokenBackends
-from moelauncher.engine.child import Child
-from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run, make_acceptor
+from moelauncher.engine.child import Child, ChildUnavailableError
+from moelauncher.engine.device_watch import DeviceWatch
+from moelauncher.engine.dry_run import describe_build, dry_run, make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.jobs import JobRunner
@@ -105,11 +110,14 @@ class Program(QObject):
             self._settings.get(keys.BACKENDS), self._settings.get(keys.CPU_VARIANT), os.environ
         )
         self._child = Child(broken=BrokenBackends(self._paths.broken_backends_file))
+        self._watch = DeviceWatch(self._child)
         self.window = MainWindow(ModelListPane(), ChatPane())
         self.session = Session(self.window, self._services(), self)
-        self._meters = MeterThread(default_sources(self._devices), self.snapshot.emit)
+        self._meters = MeterThread(default_sources(self._watch.devices), self.snapshot.emit)
         self._jobs = JobRunner(self)
         self.snapshot.connect(self.session.on_snapshot)
+        self.snapshot.connect(self._watch.heard)
+        self.session.outcome.accounts.compared.connect(self._compared)
         self.window.closing.connect(self.close)
         self.window.log.folder_requested.connect(self._open_log_folder)
         stored = self._state.get("window")
@@ -153,14 +161,32 @@ class Program(QObject):
             make_engine=lambda notify: LlamaEngine(
                 notify, make_acceptor(child), available_ram_bytes
             ),
-            dry_run=lambda facts, placement, context, cancelled: dry_run(
-                child, facts.path, placement, context, facts=facts, cancelled=cancelled
-            ),
+            dry_run=self._dry_run,
             hub=_hub,
         )
 
-    def _devices(self) -> Sequence[BackendDevice]:
-        return describe_devices(self._child)
+    def _dry_run(
+        self,
+        facts: ModelFacts,
+        placement: Placement,
+        context: ContextSettings,
+        cancelled: Callable[[], bool],
+    ) -> DryRunResult:
+        """On a pool thread. What says nothing of the file is a reason, not a refusal."""
+        if not self._watch.room_to_ask():
+            return DryRunResult(
+                problem=tr("Too little GPU memory is free to ask llama.cpp now; see the estimate.")
+            )
+        try:
+            return dry_run(
+                self._child, facts.path, placement, context, facts=facts, cancelled=cancelled
+            )
+        except ChildUnavailableError as error:
+            return DryRunResult(problem=error.message)
+
+    def _compared(self, comparison: LoadComparison) -> None:
+        if comparison.devices:
+            self._watch.computes_here()
 
     def _after_first_paint(self) -> None:
         if self._closed:
@@ -169,7 +195,7 @@ class Program(QObject):
         self._meters.start()
         self._jobs.start(
             "devices",
-            lambda report, cancelled: self._devices(),
+            lambda report, cancelled: list(self._watch.devices()),
             self._devices_known,
             self._no_build,
         )

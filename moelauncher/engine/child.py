@@ -179,6 +179,7 @@ class Child:
         self._turn = threading.Lock()
         self._process: _Process | None = None
         self._n_sent = 0
+        self._used_s = 0.0
         self._closed = False
 
     @property
@@ -194,8 +195,11 @@ class Child:
         *,
         cancelled: Callable[[], bool] = lambda: False,
         timeout_s: float | None = None,
+        counts: bool = True,
     ) -> Any:
         """Run ``operation`` in the child and return its result. Blocks; any thread.
+
+        ``counts`` false: the child is no less idle for it, see :meth:`sleep`.
 
         Raises LauncherError with the child's reason, or what is known of a crash or of the
         time running out; Cancelled when ``cancelled()`` becomes true (the child is killed).
@@ -205,6 +209,20 @@ class Child:
                 raise Cancelled
         try:
             return self._request(operation, parameters or {}, cancelled, timeout_s)
+        finally:
+            if counts:
+                self._used_s = time.monotonic()
+            self._turn.release()
+
+    def sleep(self, idle_s: float = 0.0) -> None:
+        """End the child where it has had nothing to do for ``idle_s``: its drivers give their
+        memory back. The next request starts another. Returns at once; any thread.
+        """
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() - self._used_s >= idle_s:
+                self._drop()
         finally:
             self._turn.release()
 

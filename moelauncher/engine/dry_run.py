@@ -102,17 +102,24 @@ def make_acceptor(child: Child) -> Callable[[LoadRequest, Callable[[], bool]], D
     """
 
     def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> DryRunResult:
-        return dry_run(child, request.path, request.placement, request.context, cancelled=cancelled)
+        result = dry_run(
+            child, request.path, request.placement, request.context, cancelled=cancelled
+        )
+        if request.placement.devices:
+            # What its drivers hold of the GPUs is needed for the load now.
+            child.sleep()
+        return result
 
     return accept
 
 
-def describe_devices(child: Child) -> list[BackendDevice]:
+def describe_devices(child: Child, *, counts: bool = True) -> list[BackendDevice]:
     """The devices of the installed build, asked in the child: no driver starts here.
 
-    Raises LauncherError where llama.cpp or a driver does not start.
+    ``counts`` as in :meth:`Child.request`. Raises LauncherError where llama.cpp or a driver
+    does not start.
     """
-    return [BackendDevice(**device) for device in child.request("devices")]
+    return [BackendDevice(**device) for device in child.request("devices", counts=counts)]
 
 
 def describe_build(child: Child) -> InstalledBuild:

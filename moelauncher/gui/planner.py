@@ -92,6 +92,7 @@ class Planner(QObject):
         self._tried: set[LaunchChoices] = set()  # what Auto has chosen since it was asked
         self._advice: _Advice | None = None
         self._dry_runs: OrderedDict[object, DryRunResult] = OrderedDict()
+        self._problem: tuple[object, DryRunResult] | None = None
         self.facts: ModelFacts | None = None
         self.plan: LaunchPlan | None = None
         self._rest = QTimer(self)
@@ -275,7 +276,10 @@ class Planner(QObject):
         assert facts is not None
         choices = self.choices()
         plan = launch_plan(facts, choices, self._machine)
-        known = self._dry_runs.get(self._key(plan))
+        key = self._key(plan)
+        known = self._dry_runs.get(key)
+        if known is None and self._problem is not None and self._problem[0] == key:
+            known = self._problem[1]
         if known is not None:
             plan = launch_plan(facts, choices, self._machine, known)
         advice = self._advice
@@ -319,7 +323,7 @@ class Planner(QObject):
             return
         self._ask_advice()
         key = self._key(plan)
-        if key in self._dry_runs:
+        if key in self._dry_runs or (self._problem is not None and self._problem[0] == key):
             return
         dry_run = self._services.dry_run
 
@@ -348,6 +352,11 @@ class Planner(QObject):
 
     def _answered(self, key: object, result: object) -> None:
         assert isinstance(result, DryRunResult)
+        if result.problem:
+            # Shown, and asked again once the slider was elsewhere: the reason may be gone by then.
+            self._problem = (key, result)
+            self._draw()
+            return
         self._dry_runs[key] = result
         while len(self._dry_runs) > _DRY_RUNS_KEPT:
             self._dry_runs.popitem(last=False)
@@ -377,7 +386,8 @@ class Planner(QObject):
     def _dry_run_failed(self, error: LauncherError) -> None:
         if self.plan is not None:
             # The formula stays, marked, with the reason.
-            self._answered(self._key(self.plan), DryRunResult(problem=error.message))
+            self._dry_runs[self._key(self.plan)] = DryRunResult(problem=error.message)
+            self._draw()
         self.refused.emit(error)
 
     def _key(self, plan: LaunchPlan) -> object:

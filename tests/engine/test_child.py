@@ -260,3 +260,35 @@ def test_a_child_that_never_gets_ready_is_given_up():
 def test_a_frozen_program_starts_itself(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert child_command() == [sys.executable, "--child"]
+
+
+def test_a_child_with_nothing_to_do_gives_its_memory_back(child):
+    first = child.request("pid")
+    assert child.pid == first
+    child.sleep(idle_s=3600)
+    assert child.pid == first
+    child.request("pid", counts=False)
+    child.sleep()
+    assert child.pid is None
+    assert not psutil.pid_exists(first)
+    assert child.request("pid") != first
+
+
+def test_a_busy_child_does_not_sleep(child):
+    child.request("pid")
+    cancel = threading.Event()
+
+    def hang():
+        with pytest.raises(Cancelled):
+            child.request("hang", cancelled=cancel.is_set)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    while not child._turn.locked():
+        pass
+    child.sleep()
+    assert child.pid is not None
+    cancel.set()
+    thread.join()
+    child.sleep()  # there is none any more
+    assert child.pid is None
