@@ -49,6 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from moelauncher.engine.child_main import main as serve
 
         return serve()
+    if arguments[:1] == ["--read-headers"]:
+        from moelauncher.core.header_workers import serve as read_headers
+
+        return read_headers()
     prepare_streams()
     try:
         return _run(arguments)

@@ -10,6 +10,7 @@ from moelauncher.commands.terminal import note, out, out_json, table
 from moelauncher.core.catalog import CatalogEntry, default_model_folders, entry_as_json, scan
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.header_cache import HeaderCache
+from moelauncher.core.header_workers import header_workers
 from moelauncher.core.library_settings import skipped_sources
 from moelauncher.core.paths import AppPaths, app_paths, shortened
 from moelauncher.core.settings import MODEL_FOLDERS, Settings
@@ -36,7 +37,9 @@ def run(options: argparse.Namespace) -> int:
         if not folder.exists():
             raise LauncherError(tr("There is no folder or file {path}.").format(path=folder))
     folders = [folder.absolute() for folder in options.folders] or _known_folders(paths)
-    entries = list(scan(folders, cache=HeaderCache(paths.headers_folder)))
+    cache = HeaderCache(paths.headers_folder)
+    with header_workers(folders, cache, lambda: False):
+        entries = list(scan(folders, cache=cache))
     if options.json:
         for entry in entries:
             if not _is_file_row(entry):

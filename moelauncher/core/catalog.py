@@ -107,6 +107,34 @@ def _group_key(name: str) -> str:
     return name if shard is None else shard.file_name(0)
 
 
+def read_for_cache(files: tuple[Path, ...]) -> tuple[list[FileStamp], dict[str, object]] | None:
+    """What the cache would keep of these files; None where they cannot be listed as a model."""
+    stamps = _stamps(files)
+    entry = _read_headers(files)
+    return None if stamps is None or entry.problem else (stamps, to_stored(entry))
+
+
+def uncached_groups(
+    places: Iterable[Path], cache: HeaderCache, cancelled: Callable[[], bool]
+) -> list[tuple[Path, ...]]:
+    """The files of every model below ``places`` that ``cache`` does not know, unread."""
+    found: dict[Path, tuple[Path, ...]] = {}
+    for place in places:
+        for base, _, names in os.walk(place):
+            if cancelled():
+                return []
+            for name in names:
+                if _is_gguf(name):
+                    files = shards_of(Path(base) / name)
+                    found.setdefault(files[0], files)
+    unknown = []
+    for files in found.values():
+        stamps = _stamps(files)
+        if stamps is not None and cache.get(stamps) is None:
+            unknown.append(files)
+    return unknown
+
+
 def _stamps(files: Sequence[Path]) -> list[FileStamp] | None:
     try:
         infos = [(file, file.stat()) for file in files]
@@ -189,7 +217,9 @@ class _Folder:
         self.names: list[str] = []
         self.unfinished: list[str] = []
 
-    def groups(self) -> tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]:
+    def groups(
+        self, cache: HeaderCache | None = None
+    ) -> tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]:
         """The files of what looks like a projector, and of every other model, by name."""
         groups: dict[str, tuple[Path, ...]] = {}
         for name in sorted(self.names):
@@ -197,12 +227,16 @@ class _Folder:
         projectors: list[tuple[Path, ...]] = []
         models: list[tuple[Path, ...]] = []
         for files in groups.values():
-            (projectors if _looks_like_projector(files[0]) else models).append(files)
+            (projectors if _looks_like_projector(files[0], cache) else models).append(files)
         return projectors, models
 
 
-def _looks_like_projector(path: Path) -> bool:
-    return "mmproj" in path.name.lower() or first_architecture(path) == "clip"
+def _looks_like_projector(path: Path, cache: HeaderCache | None) -> bool:
+    if "mmproj" in path.name.lower():
+        return True
+    known = None if cache is None else cache.stored_role(path)
+    # What was stored may be old: it only decides which files are read first.
+    return first_architecture(path) == "clip" if known is None else known == "mmproj"
 
 
 class _Scanner:
@@ -301,7 +335,7 @@ class _Scanner:
 
     def _models(self, folder: _Folder) -> Generator[CatalogEntry, None, list[Projector]]:
         """Yields the folder's entries, projectors first; returns its projectors."""
-        beside, models = folder.groups()
+        beside, models = folder.groups(self._cache)
         found = []
         for files in beside:
             if self._cancelled():
@@ -320,7 +354,8 @@ class _Scanner:
             if entry.role == "chat":
                 near = projector_for(entry.path, entry.n_embd, projectors, alone=len(models) == 1)
                 far = projector_for(entry.path, entry.n_embd, folder.inherited, alone=False)
-                entry = replace(entry, mmproj=near or far)
+                if near or far:
+                    entry = replace(entry, mmproj=near or far)
             yield entry
         return projectors
 

@@ -3,7 +3,8 @@
 In: the files of a model as they are on disk now. Out: the small facts that were stored for
 exactly these files, or None. Losing the cache costs only time, so nothing here is ever an
 error: a file that is damaged, foreign or of another version is left unread and replaced. Two
-processes may use it at once: what the other saved meanwhile is kept. One thread at a time.
+processes may use it at once: what the other saved meanwhile is kept. One thread at a time, but
+for ``put``, which header workers may call beside it.
 """
 
 from __future__ import annotations
@@ -39,16 +40,27 @@ class HeaderCache:
         self._file = None if folder is None else folder / "headers.json"
         self._entries = self._stored()
         self._changed = False
+        #: How often the facts of files were asked for and not known.
+        self.n_missed = 0
 
     def get(self, stamps: Sequence[FileStamp]) -> Mapping[str, object] | None:
         """The facts stored for exactly these files; None where they are not known."""
         stored = self._entries.get(stamps[0].path)
         if stored is None or stored[0] != _stamp_list(stamps):
+            self.n_missed += 1
             return None
-        # Moved to the end: the oldest unused ones are dropped first.
-        self._entries[stamps[0].path] = self._entries.pop(stamps[0].path)
+        # Moved to the end: the oldest unused ones are dropped first. A header worker's thread may
+        # have been quicker.
+        self._entries.pop(stamps[0].path, None)
+        self._entries[stamps[0].path] = stored
         facts = stored[1]
         return facts if isinstance(facts, dict) else None
+
+    def stored_role(self, path: Path) -> str | None:
+        """The role that was stored for ``path``, whatever has become of the file since."""
+        stored = self._entries.get(str(path))
+        role = stored[1].get("role") if stored and isinstance(stored[1], dict) else None
+        return role if isinstance(role, str) else None
 
     def put(self, stamps: Sequence[FileStamp], facts: Mapping[str, object]) -> None:
         """Store ``facts`` (JSON values) for these files."""
@@ -62,7 +74,7 @@ class HeaderCache:
             return
         # Ours come last: they are the newer ones, and the first are dropped first.
         others = {k: v for k, v in self._stored().items() if k not in self._entries}
-        kept = dict(list({**others, **self._entries}.items())[-_MAX_ENTRIES:])
+        kept = dict(list({**others, **self._entries.copy()}.items())[-_MAX_ENTRIES:])
         text = json.dumps({"version": _version(), "entries": kept})
         try:
             write_text_atomically(self._file, text)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from moelauncher.core.catalog import CatalogEntry, entry_of, scan
 from moelauncher.core.header_cache import HeaderCache
+from moelauncher.core.header_workers import header_workers
 from moelauncher.core.model_folders import model_sources
 from moelauncher.core.slow_places import slow_last
 from moelauncher.gui.jobs import Report
@@ -47,18 +48,21 @@ def scan_sources(
     folders: list[str] = []
     bundle: list[CatalogEntry] = []
     told_s = 0.0
+    cache = HeaderCache(cache_folder)
+    ordered = slow_last([*here, *others])
     entries = scan(
-        slow_last([*here, *others]),
-        cache=HeaderCache(cache_folder),
+        ordered,
+        cache=cache,
         cancelled=cancelled,
         visited=lambda folder: folders.append(str(folder)),
     )
-    for entry in entries:
-        bundle.append(entry)
-        if time.monotonic() - told_s >= _BUNDLE_S:
-            report(bundle)
-            bundle = []
-            told_s = time.monotonic()
+    with header_workers(ordered, cache, cancelled):
+        for entry in entries:
+            bundle.append(entry)
+            if time.monotonic() - told_s >= _BUNDLE_S:
+                report(bundle)
+                bundle = []
+                told_s = time.monotonic()
     report(bundle)
     folders += [str(place.parent) for place in here if place.suffix.lower() == ".gguf"]
     return Scanned(tuple(dict.fromkeys(folders)), programs)
