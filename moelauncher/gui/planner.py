@@ -157,6 +157,13 @@ class Planner(QObject):
         """Nothing of ours is loaded any more."""
         self._machine_changed()
 
+    def set_margins(self, leave_free_bytes: Mapping[str, int]) -> None:
+        """What is to stay free of each GPU; a device that is missing gets the usual margin."""
+        margins = dict(leave_free_bytes)
+        if margins != self._margins():
+            self._services.state.set("leave_free_bytes", margins)
+            self._machine_changed(anyway=True)
+
     def auto(self) -> None:
         """Place for the user: as many layers on the GPU as fit."""
         if self.facts is None:

@@ -63,6 +63,7 @@ from moelauncher.gui.load_outcome import LoadOutcome
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.move_timing import MoveTiming
 from moelauncher.gui.planner import Planner
+from moelauncher.gui.profile_desk import ProfileDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts, context_only
 
@@ -116,6 +117,7 @@ class Session(QObject):
         self.cards = CardDesk(window, self.planner, self._jobs, self)
         self.chat = ChatSession(window, services, self)
         self.downloads = Downloads(window, services, self)
+        self.profiles = ProfileDesk(window, services, self.planner, self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None

@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from moelauncher.core.machine import BackendDevice
 from moelauncher.gui.model_list_model import ModelListModel
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.window_driver import WindowDriver, settings_file
@@ -84,3 +85,28 @@ def test_folders_that_are_dropped_are_added(driver: WindowDriver, tmp_path: Path
     write_tiny_model(dropped / "c.gguf", "dense", name="Gamma")
     driver.window.paths_dropped.emit([tmp_path / "dropped"])
     driver.wait(lambda: driver.window.heading.name.text() == "Gamma")
+
+
+def test_a_profile_changes_what_is_left_free_and_is_remembered(
+    driver: WindowDriver, folder: Path
+) -> None:
+    driver.window.model_list.select_path(folder / "a.gguf")
+    session = driver.program.session
+    driver.wait(lambda: session.planner.facts is not None)
+    # As if the build had a card; nothing is loaded onto it.
+    session.planner.set_devices(
+        [BackendDevice("CUDA0", "A card", "gpu", "CUDA", 11 << 30, 12 << 30)]
+    )
+    session.profiles.choose("gaming")
+    assert driver.widget(QPushButton, "profileButton").text() == "gaming ▾"
+    assert session.planner._margins() == {"CUDA0": 4 << 30}
+    session.profiles.save_as("video & sound")
+    session.profiles._fill()
+    texts = [action.text() for action in session.profiles.menu.actions()]
+    assert texts == [
+        "usual", "gaming", "all mine", "video && sound", "", "Save as…", "Delete “video && sound”"
+    ]  # fmt: skip
+    stored = driver.program._state.get("profiles")
+    assert isinstance(stored, dict) and stored["chosen"] == "video & sound"
+    session.profiles.delete("video & sound")
+    assert driver.widget(QPushButton, "profileButton").text() == "usual ▾"
