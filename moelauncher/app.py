@@ -8,7 +8,6 @@ comes after the first paint.
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import logging
 import os
 import signal
@@ -53,10 +52,12 @@ from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.device_watch import DeviceWatch
-from moelauncher.engine.dry_run import describe_build, dry_run, make_acceptor
+from moelauncher.engine.dry_run import InstalledBuild, describe_build, dry_run, make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.gui.gpu_advice import GpuAdvice
 from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.last_run import LastRun
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services, no_hub
@@ -100,6 +101,7 @@ class Program(QObject):
         self.app = app
         self._closed = False
         self._devices_seen = False
+        self._last_run: LastRun | None = None
         self._first_instance: FirstInstance | None = None
         self._paths = app_paths(arguments.basedir)
         self._log = LogSetup(self._paths.log_file)
@@ -118,6 +120,9 @@ class Program(QObject):
         self.snapshot.connect(self.session.on_snapshot)
         self.snapshot.connect(self._watch.heard)
         self.session.outcome.accounts.compared.connect(self._compared)
+        self._advice = GpuAdvice(self)
+        self.snapshot.connect(self._advice.on_snapshot)
+        self._advice.advice.connect(lambda text: self.window.status.set_message(text, "warning"))
         self.window.closing.connect(self.close)
         self.window.log.folder_requested.connect(self._open_log_folder)
         stored = self._state.get("window")
@@ -134,6 +139,13 @@ class Program(QObject):
         self.window.show()
         QTimer.singleShot(0, self, self._after_first_paint)
 
+    def watch_run(self) -> None:
+        """Tell how the run before ended, and leave word in case this one ends badly."""
+        self._last_run = LastRun(self.session, self._paths.logs)
+        if self._last_run.news:
+            _log.warning("%s", self._last_run.news)
+            self.window.status.set_message(self._last_run.news, "warning")
+
     def close(self) -> None:
         """Save, end threads and the child process. Safe to call twice."""
         if self._closed:
@@ -148,6 +160,8 @@ class Program(QObject):
         self.session.close()
         self._jobs.close()
         self._state.save()
+        if self._last_run is not None:
+            self._last_run.close()
         self._log.close()
 
     # Wiring
@@ -250,6 +264,7 @@ class Program(QObject):
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)
         self._devices_seen = True
+        self._advice.set_devices(devices)
         self.session.planner.set_devices(devices)
         gpus = [device for device in devices if device.kind == "gpu"]
         backends = sorted({gpu.backend for gpu in gpus})
@@ -258,6 +273,8 @@ class Program(QObject):
         )
 
     def _build_known(self, build: object) -> None:
+        assert isinstance(build, InstalledBuild)
+        self._advice.set_notes(build.notes)
         _log.info("llama.cpp build: %s", build)
 
     def _no_build(self, error: LauncherError) -> None:
@@ -304,6 +321,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     program = build(argv)
     _catch_what_is_left(program)
+    program.watch_run()
     # Ctrl+C in the terminal closes the window as its frame's button does.
     signal.signal(signal.SIGINT, lambda *_: program.window.close())
     try:
@@ -370,8 +388,6 @@ def _catch_what_is_left(program: Program) -> None:
 
     sys.excepthook = tell
     threading.excepthook = tell_of_thread
-    if sys.stderr is not None:
-        faulthandler.enable()
     qInstallMessageHandler(
         lambda kind, _, text: logging.getLogger("qt").log(_QT_LEVELS.get(kind, 20), "%s", text)
     )

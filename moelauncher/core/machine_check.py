@@ -56,6 +56,17 @@ def check_machine(
     )
 
 
+def unused_gpu(snapshot: MachineSnapshot, devices: Sequence[BackendDevice]) -> Verdict | None:
+    """The verdict on a GPU that a driver sees and llama.cpp does not use; None where all is well.
+
+    Where none is used at all the advice is to mend the build or the driver.
+    """
+    for verdict in _gpus(snapshot, devices, ""):
+        if any(gpu.name == verdict.subject and gpu.device_name is None for gpu in snapshot.gpus):
+            return verdict
+    return None
+
+
 def worst(verdicts: Sequence[Verdict]) -> str:
     """The worst level of all."""
     levels = {verdict.level for verdict in verdicts}

@@ -1,0 +1,175 @@
+"""Was the last run ended by a crash, and what was it doing? Native and Python traces to a file.
+
+In: the log folder. Out: :class:`AbnormalEnd` of a run before, and a file for faulthandler. A
+running program keeps a small marker there (``running-<pid>.json``) with what it is doing, and
+takes it away at an orderly end. A marker whose process is gone is an abnormal end. Losing any
+of this costs nothing. One thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from moelauncher import __version__
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.paths import made
+
+_MARKER = "running-*.json"
+_TRACE_LINES = 40
+
+
+@dataclass(frozen=True)
+class AbnormalEnd:
+    """A run that did not end in order."""
+
+    version: str
+    #: What it was doing, as it noted itself: "loading", "generating", or "".
+    activity: str
+    #: The model that was loaded or being loaded, and its placement; "" and None without one.
+    model: str
+    cpu_moe: int | None
+    #: The first lines of the trace; "" where the process was killed without a word.
+    trace: str
+    #: The trace's file, kept for a report; None without a trace.
+    file: Path | None
+
+
+class CrashWatch:
+    """This run's marker and crash file. :meth:`start` first, :meth:`finish` at an orderly end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._marker = folder / f"running-{os.getpid()}.json"
+        self._file: TextIO | None = None
+        self._facts: dict[str, object] = {}
+
+    def start(self) -> AbnormalEnd | None:
+        """Begin to watch; returns how the newest run before ended, if that was abnormal."""
+        before = self._collect()
+        try:
+            made(self._folder)
+            self._file = self._trace_file(os.getpid()).open("w", encoding="utf-8")
+        except (LauncherError, OSError):
+            return before
+        faulthandler.enable(self._file)
+        self._facts = {"pid": os.getpid(), "version": __version__, "started": time.time()}
+        self._write()
+        return before
+
+    def note(self, activity: str, model: str = "", cpu_moe: int | None = None) -> None:
+        """What the program does from now on: what a crash will be told with."""
+        self._facts |= {"activity": activity, "model": model, "cpu_moe": cpu_moe}
+        self._write()
+
+    def finish(self) -> None:
+        """An orderly end: nothing is left. Safe to call twice."""
+        if self._file is None:
+            return
+        # What comes after (drivers that crash while they end) goes where it went before.
+        if sys.stderr is not None:
+            faulthandler.enable()
+        else:
+            faulthandler.disable()
+        self._file.close()
+        self._file = None
+        for path in (self._marker, self._trace_file(os.getpid())):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError):
+            self._marker.write_text(json.dumps(self._facts), encoding="utf-8")
+
+    def _trace_file(self, pid: int) -> Path:
+        return self._folder / f"crash-{pid}.txt"
+
+    def _collect(self) -> AbnormalEnd | None:
+        """Take away the markers of ended runs; the newest one's story."""
+        newest: tuple[float, AbnormalEnd] | None = None
+        for marker in sorted(self._folder.glob(_MARKER)) if self._folder.is_dir() else []:
+            facts = _read(marker)
+            pid = facts.get("pid")
+            if isinstance(pid, int) and pid != os.getpid() and _is_running(pid):
+                continue
+            with contextlib.suppress(OSError):
+                marker.unlink()
+            if not isinstance(pid, int):
+                continue
+            started = facts.get("started")
+            when = started if isinstance(started, int | float) else 0.0
+            end = self._end_of(pid, facts)
+            if newest is None or when >= newest[0]:
+                newest = (when, end)
+        return newest[1] if newest else None
+
+    def _end_of(self, pid: int, facts: dict[str, object]) -> AbnormalEnd:
+        trace, file = "", None
+        with contextlib.suppress(OSError):
+            text = self._trace_file(pid).read_text(encoding="utf-8", errors="replace")
+            if text.strip():
+                trace = "\n".join(text.splitlines()[:_TRACE_LINES])
+                file = self._folder / "last-crash.txt"
+                self._trace_file(pid).replace(file)
+            else:
+                self._trace_file(pid).unlink()
+        cpu_moe = facts.get("cpu_moe")
+        return AbnormalEnd(
+            version=str(facts.get("version", "")),
+            activity=str(facts.get("activity", "")),
+            model=str(facts.get("model", "")),
+            cpu_moe=cpu_moe if isinstance(cpu_moe, int) else None,
+            trace=trace,
+            file=file,
+        )
+
+
+def _read(marker: Path) -> dict[str, object]:
+    try:
+        facts = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process of that number exists. It may be another program's: then we wait."""
+    if sys.platform == "win32":
+        return _listed_by_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return _is_ours(pid)
+
+
+def _is_ours(pid: int) -> bool:
+    """After a restart of the machine the number may be anybody's."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().lower()
+    except OSError:
+        return True
+    return not command or b"moelauncher" in command or b"python" in command
+
+
+def _listed_by_windows(pid: int) -> bool:
+    import subprocess
+
+    answer = subprocess.run(
+        ["tasklist", "/fi", f"pid eq {pid}", "/fo", "csv", "/nh"],
+        capture_output=True,
+        check=False,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    return f'"{pid}"'.encode() in answer.stdout
