@@ -52,15 +52,23 @@ __all__ = [
 
 def entry_of(path: Path, *, cache: HeaderCache | None = None) -> CatalogEntry:
     """The entry of one model, with the projector that lies beside it. Never raises."""
+    return _entry_among(path, _neighbours(path, cache), cache)
+
+
+def _neighbours(path: Path, cache: HeaderCache | None) -> _Groups:
+    """What lies in the folder of ``path``, itself included."""
     folder = _Folder(path.parent, ())
     try:
         folder.names = [item.name for item in path.parent.iterdir() if _is_gguf(item.name)]
     except (OSError, ValueError):
         folder.names = [path.name]
-    files = shards_of(path)
-    entry = _read(files, cache)
+    return folder.groups(cache)
+
+
+def _entry_among(path: Path, neighbours: _Groups, cache: HeaderCache | None) -> CatalogEntry:
+    entry = _read(shards_of(path), cache)
     if entry.role == "chat":
-        beside, models = folder.groups()
+        beside, models = neighbours
         projectors = _projectors(_read(group, cache) for group in beside)
         mmproj = projector_for(entry.path, entry.n_embd, projectors, alone=len(models) == 1)
         entry = replace(entry, mmproj=mmproj)
@@ -96,6 +104,10 @@ def scan(
     finally:
         if cache is not None:
             cache.save()
+
+
+#: The files of each projector, and of every other model, of one folder.
+_Groups = tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]
 
 
 def _is_gguf(name: str) -> bool:
@@ -217,9 +229,7 @@ class _Folder:
         self.names: list[str] = []
         self.unfinished: list[str] = []
 
-    def groups(
-        self, cache: HeaderCache | None = None
-    ) -> tuple[list[tuple[Path, ...]], list[tuple[Path, ...]]]:
+    def groups(self, cache: HeaderCache | None = None) -> _Groups:
         """The files of what looks like a projector, and of every other model, by name."""
         groups: dict[str, tuple[Path, ...]] = {}
         for name in sorted(self.names):
@@ -253,6 +263,8 @@ class _Scanner:
         self._visited = visited
         self._seen_folders: set[object] = set()
         self._seen_files: set[object] = set()
+        # Of single files: a thousand from one folder look into it once.
+        self._neighbours: dict[Path, _Groups] = {}
 
     def walk(self, place: Path) -> Iterator[CatalogEntry]:
         """Everything at or below ``place``."""
@@ -266,7 +278,9 @@ class _Scanner:
             yield from self._walk_folders(place)
         elif exists or _is_gguf(place.name):
             if not self._cancelled() and self._is_new(shards_of(place)):
-                yield entry_of(place, cache=self._cache)
+                if place.parent not in self._neighbours:
+                    self._neighbours[place.parent] = _neighbours(place, self._cache)
+                yield _entry_among(place, self._neighbours[place.parent], self._cache)
         else:
             yield _folder_row(
                 place, tr("This folder is not there."), tr("Remove it from the list.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from moelauncher.core.model_folders import source_labels
+from moelauncher.core.path_text import path_as_text, path_of_text
 from moelauncher.core.settings import HF_CACHE, HIDDEN_MODELS, SKIPPED_SOURCES, Settings
 
 _HUGGING_FACE = "hugging_face"
@@ -33,14 +34,15 @@ def switch_source(settings: Settings, key: str, on: bool) -> None:
 
 def hidden_models(settings: Settings) -> frozenset[Path]:
     """Models that were taken from the list; their files are where they were."""
-    return frozenset(Path(text) for text in settings.get(HIDDEN_MODELS))
+    return frozenset(path_of_text(text) for text in settings.get(HIDDEN_MODELS))
 
 
 def hide_model(settings: Settings, path: Path) -> None:
     """Take a model from the list."""
     hidden = settings.get(HIDDEN_MODELS)
-    if str(path) not in hidden:
-        settings.set(HIDDEN_MODELS, (*hidden, str(path)))
+    text = path_as_text(path)
+    if text not in hidden:
+        settings.set(HIDDEN_MODELS, (*hidden, text))
 
 
 def show_hidden_models(settings: Settings) -> None:

@@ -22,6 +22,7 @@ from moelauncher.core.known_architectures import (
     OTHER_ARCHITECTURES,
 )
 from moelauncher.core.tensor_survey import TOKEN_EMBD, ModelKeys, TensorSurvey, whole_number
+from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 
 
@@ -248,7 +249,8 @@ def _name(metadata: Mapping[str, object], path: Path) -> str:
     name = metadata.get("general.name")
     if isinstance(name, str) and not _POOR_NAME.search(name.strip()):
         return _OWNER.sub("", name.strip())
-    return re.sub(r"-\d{5}-of-\d{5}$", "", path.stem)
+    # A file's name may hold bytes that are no text; what is stored and shown is text.
+    return display_name(re.sub(r"-\d{5}-of-\d{5}$", "", path.stem))
 
 
 def _quant(metadata: Mapping[str, object], tensors: Sequence[TensorInfo]) -> str:

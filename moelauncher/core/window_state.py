@@ -46,7 +46,7 @@ class StateFile:
         """Write what changed; False (and a line in the log) where that is impossible."""
         if not self._changed:
             return True
-        text = json.dumps(self._values, ensure_ascii=False, indent=1, sort_keys=True)
+        text = json.dumps(self._values, indent=1, sort_keys=True)
         try:
             write_text_atomically(self._path, text + "\n")
         except LauncherError as error:

@@ -26,6 +26,7 @@ from moelauncher.core.library_settings import (
     switch_source,
 )
 from moelauncher.core.model_folders import source_labels
+from moelauncher.core.path_text import path_as_text, path_of_text
 from moelauncher.core.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
@@ -328,10 +329,10 @@ class Library(QObject):
     # Sources
 
     def _user_sources(self) -> list[Path]:
-        return [Path(text) for text in self._services.settings.get(keys.MODEL_FOLDERS)]
+        return [path_of_text(text) for text in self._services.settings.get(keys.MODEL_FOLDERS)]
 
     def _keep(self, sources: Sequence[Path]) -> None:
-        unique = tuple(dict.fromkeys(str(path) for path in sources))
+        unique = tuple(dict.fromkeys(path_as_text(path) for path in sources))
         self._services.settings.set(keys.MODEL_FOLDERS, unique)
         self._save_settings()
         self._pane.set_sources(self._user_sources())

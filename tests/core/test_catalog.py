@@ -420,3 +420,30 @@ def test_long_names_are_cut() -> None:
     shown = display_name("x" * 100_000)
     assert len(shown) == 160
     assert shown.endswith("…")
+
+
+def test_many_single_files_look_into_their_folder_once(
+    moe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [moe.with_name(f"copy{number}.gguf") for number in range(20)]
+    for file in files:
+        shutil.copy(moe, file)
+    looks: list[Path] = []
+    real = catalog.first_architecture
+
+    def counted(path: Path) -> str | None:
+        looks.append(path)
+        return real(path)
+
+    monkeypatch.setattr(catalog, "first_architecture", counted)
+    assert len(rows(*files)) == 20
+    assert len(looks) <= 2 * len(files)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+def test_a_name_that_is_no_text_becomes_one(moe: Path) -> None:
+    odd = moe.with_name(os.fsdecode(b"caf\xe9.gguf"))
+    write_tiny_model(moe, "moe", name="/none").rename(odd)
+    entry = entry_of(odd)
+    assert entry.path == odd
+    assert entry.name == "caf\ufffd"

@@ -170,6 +170,10 @@ def test_gib_without_the_unit(n_bytes: float, text: str) -> None:
         ("-5", None),
         ("\uff11\uff12", None),
         ("12m", None),
+        ("4096.5", None),
+        ("1,000,000", 1_000_000),
+        ("1,00", None),
+        ("1e3", None),
     ],
 )
 def test_tokens_as_people_type_them(text: str, n_tokens: int | None) -> None:
