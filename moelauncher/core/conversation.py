@@ -272,6 +272,10 @@ class Conversation:
         """Give the model these turns no longer; they stay to be read."""
         return replace(self, left_out=self.left_out | frozenset(keys) & frozenset(self.nodes))
 
+    def take_in(self, keys: Iterable[int]) -> Conversation:
+        """Give the model these turns again."""
+        return replace(self, left_out=self.left_out - frozenset(keys))
+
     # What the engine is given
 
     def messages(self) -> tuple[ChatMessage, ...]:

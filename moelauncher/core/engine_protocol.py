@@ -9,7 +9,7 @@ wait; the consumer then calls :meth:`Engine.drain` on its own thread. Nothing bl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -261,6 +261,14 @@ class Engine(Protocol):
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         """Take all waiting events, waiting up to ``timeout_s`` for the first."""
+
+    def count_prompt(
+        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+    ) -> int | None:
+        """Tokens of the prompt for these turns; None without a model. Any thread.
+
+        Raises LauncherError where the template refuses them.
+        """
 
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` in the loaded model's vocabulary; None without one. Any thread."""

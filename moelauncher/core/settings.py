@@ -251,6 +251,14 @@ SYSTEM_PROMPT = Setting(
     "What the model is told before every chat.",
     _text,
 )
+KEEP_FIRST_TURNS = Setting(
+    "chat.keep_first_turns",
+    0,
+    "Always keep the first turns",
+    "When the oldest turns are left out to make room, so many of the first ones stay; the "
+    "system prompt always does.",
+    _whole(0, 1000),
+)
 THEME = Setting(
     "window.theme",
     "system",
@@ -283,6 +291,7 @@ ALL_SETTINGS: tuple[Setting[object], ...] = cast(
         REPEAT_PENALTY,
         MAX_TOKENS,
         SYSTEM_PROMPT,
+        KEEP_FIRST_TURNS,
         THEME,
     ),
 )

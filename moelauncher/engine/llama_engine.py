@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import (
     CarriedChat,
+    ChatMessage,
     ContextSettings,
     EngineEvent,
     Finished,
@@ -57,6 +58,8 @@ from moelauncher.engine.stop_flag import StopFlag
 Accept = Callable[[LoadRequest, Callable[[], bool]], object]
 
 _PROGRESS_EVERY_S = 0.1
+#: Whoever counts holds up a load that comes just then.
+_COUNT_S = 1.0
 
 
 @dataclass
@@ -153,6 +156,23 @@ class LlamaEngine:
             if events or left_s <= 0.0:
                 return events
             self._events_wait.wait(left_s)
+
+    def count_prompt(
+        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+    ) -> int | None:
+        """See :class:`Engine`. A template that takes long is not waited for."""
+        until_s = time.monotonic() + _COUNT_S
+        with self._model_lock:
+            running = self._running
+            if running is None:
+                return None
+            try:
+                text = running.model.template.render(
+                    messages, template_values, cancelled=lambda: time.monotonic() > until_s
+                )
+            except Cancelled:
+                return None
+            return len(running.model.vocabulary.tokenise_prompt(text))
 
     def count_tokens(self, text: str) -> int | None:
         """See :class:`Engine`."""

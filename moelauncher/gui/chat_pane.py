@@ -17,6 +17,7 @@ from moelauncher.core.session_state import Controls
 from moelauncher.gui import theme as look
 from moelauncher.gui.chat_view import ChatView
 from moelauncher.gui.composer import Composer
+from moelauncher.gui.context_offer import ContextOffer
 from moelauncher.gui.message_scroll import COLUMN_MAX_PX
 from moelauncher.gui.undo_bar import UndoBar
 
@@ -64,6 +65,12 @@ class ChatPane(QWidget):
         undo_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
         undo_row.addWidget(self.undo)
 
+        self.offer = ContextOffer(self)
+        self.offer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+        offer_row = QHBoxLayout()
+        offer_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
+        offer_row.addWidget(self.offer)
+
         bottom = QHBoxLayout()
         bottom.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, look.PANE_MARGIN)
         bottom.addWidget(self.composer)
@@ -73,6 +80,7 @@ class ChatPane(QWidget):
         column.addWidget(self.view, 1)
         column.addLayout(undo_row)
         column.addWidget(self._notice)
+        column.addLayout(offer_row)
         column.addLayout(bottom)
         self.setFocusProxy(self.composer)
 

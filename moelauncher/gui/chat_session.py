@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core import settings as keys
-from moelauncher.core.conversation import Conversation
+from moelauncher.core.conversation import Conversation, Turn
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.kept_chat import KeptChat, new_chat_id
@@ -141,6 +141,8 @@ class ChatSession(QObject):
             self._window.chat.begin_edit(turn.text)
         elif kind == "delete":
             self._delete_turn(key)
+        elif kind == "take_in":
+            self._change(talk.take_in([key]))
         elif not self._can_answer:
             self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
         elif kind == "regenerate":
@@ -164,6 +166,28 @@ class ChatSession(QObject):
             if node.turn.role == "user":
                 self.act("edit", node.key)
                 return
+
+    def prospect(self, text: str) -> Conversation:
+        """The conversation as it would be with ``text`` sent now."""
+        talk = self.conversation
+        if not text.strip() or talk.streaming:
+            return talk
+        if self._editing is not None and self._editing in talk.nodes:
+            return talk.edit(self._editing, text)
+        return talk.ask(text)
+
+    def given_turns(self) -> list[tuple[int, Turn]]:
+        """The visible turns that the model is given, with their keys."""
+        talk = self.conversation
+        return [(n.key, n.turn) for n in talk.path if n.key not in talk.left_out]
+
+    def leave_out(self, left_out: Sequence[int]) -> None:
+        """Give the model these turns no longer; they stay to be read, and it can be undone."""
+        if self._refused():
+            return
+        self._change(self.conversation.leave_out(left_out))
+        text = self.tr("{n} messages are given to the model no longer").format(n=len(left_out))
+        self._offer_undo(text, lambda talk: talk.take_in(left_out))
 
     # Answering
 
@@ -297,29 +321,32 @@ class ChatSession(QObject):
         versions = self.conversation.versions(key)
         at = versions.index(key) + step
         if 0 <= at < len(versions):
-            self._take(self.conversation.choose(versions[at]))
-            self._window.chat.show_turns(self.conversation.shown())
-            self.changed.emit()
+            self._change(self.conversation.choose(versions[at]))
 
     def _delete_turn(self, key: int) -> None:
         before = self.conversation
         n_gone = len(before.beneath(key))
-        self._take(before.delete(key))
-        self._window.chat.show_turns(self.conversation.shown())
-        self.changed.emit()
-        chat_id = self.chat.id
-
-        def take_back() -> None:
-            if self.chat.id == chat_id and not self.conversation.streaming:
-                self._take(self.conversation.undelete(before, key))
-                self._window.chat.show_turns(self.conversation.shown())
-                self.changed.emit()
-
+        self._change(before.delete(key))
         if n_gone == 1:
             text = self.tr("1 message was deleted")
         else:
             text = self.tr("{n} messages were deleted").format(n=n_gone)
+        self._offer_undo(text, lambda talk: talk.undelete(before, key))
+
+    def _offer_undo(self, text: str, back: Callable[[Conversation], Conversation]) -> None:
+        chat_id = self.chat.id
+
+        def take_back() -> None:
+            if self.chat.id == chat_id and not self._refused():
+                self._change(back(self.conversation))
+
         self._window.chat.undo.offer(text, take_back)
+
+    def _change(self, talk: Conversation) -> None:
+        """Show and keep the conversation as it is now."""
+        self._take(talk)
+        self._window.chat.show_turns(self.conversation.shown())
+        self.changed.emit()
 
     def _forget_edit(self) -> None:
         self._editing = None

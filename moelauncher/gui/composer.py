@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
+from moelauncher.gui.context_bar import ContextBar
 from moelauncher.gui.pane import plain_label
 from moelauncher.gui.thinking_chip import ThinkingChip
 
@@ -149,6 +150,9 @@ class Composer(QWidget):
         super().__init__(parent)
         self._send_enabled = False
         self._last_sent = ""
+        self._used: int | None = None
+        self._total: int | None = None
+        self._draft_use: int | None = None
         self._draft: str | None = None  # what was being written before an edit began
         self.field = MessageField(self)
         self.field.setObjectName("chatInput")
@@ -166,6 +170,7 @@ class Composer(QWidget):
         self.new_chat.setToolTip(self.tr("Start over; the model stays loaded."))
         self.new_chat.clicked.connect(self.new_chat_requested)
         self.thinking = ThinkingChip(self)
+        self.context_bar = ContextBar(self)
         self.context = QLabel(self)
         self.context.setObjectName("contextUse")
         self.context.setFont(look.font("small", figures=True))
@@ -212,6 +217,7 @@ class Composer(QWidget):
         row.addWidget(self.new_chat)
         row.addWidget(self.thinking)
         row.addStretch(1)
+        row.addWidget(self.context_bar)
         row.addWidget(self.context)
         row.addWidget(place)
         column = QVBoxLayout(self)
@@ -258,6 +264,19 @@ class Composer(QWidget):
 
     def set_context(self, used: int | None, total: int | None) -> None:
         """Tokens of the context in use; unknown shows nothing."""
+        self._used, self._total = used, total
+        self._show_context()
+
+    def set_draft_use(self, n_tokens: int | None) -> None:
+        """Tokens that the context would take with what is being written; None: not counted."""
+        self._draft_use = n_tokens
+        self._show_context()
+
+    def _show_context(self) -> None:
+        used = self._used if self._draft_use is None else self._draft_use
+        total = self._total
+        full = used is not None and bool(total) and used >= (total or 0) * NEARLY_FULL
+        self.context_bar.set_share(used / total if used is not None and total else None, full)
         if used is None:
             self.context.setText("")
             self.context.setToolTip("")
@@ -267,16 +286,15 @@ class Composer(QWidget):
             self.context.setText(self.tr("{used} tokens").format(used=shown))
             return
         text = self.tr("{used} of {total}").format(used=shown, total=format_tokens(total))
-        full = total > 0 and used >= total * NEARLY_FULL
         if full:
             text = self.tr("nearly full: {use}").format(use=text)
         self.context.setText(text)
         look.set_tone(self.context, "warn" if full else "muted")
-        self.context.setToolTip(
-            self.tr("{used} of {total} tokens of the context are in use.").format(
-                used=f"{used:,}", total=f"{total:,}"
-            )
-        )
+        if self._draft_use is None:
+            tip = self.tr("{used} of {total} tokens of the context are in use.")
+        else:
+            tip = self.tr("{used} of {total} tokens of the context, this message included.")
+        self.context.setToolTip(tip.format(used=f"{used:,}", total=f"{total:,}"))
 
     def _submit(self) -> None:
         text = self.field.toPlainText().strip()

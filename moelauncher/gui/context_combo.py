@@ -53,6 +53,19 @@ class ContextCombo(ChevronComboBox):
         self._size = n_ctx
         self.setEditText(self._text_of(n_ctx))
 
+    def choose_at_least(self, n_ctx: int) -> bool:
+        """Choose the smallest listed size of ``n_ctx`` or more, else the largest, and tell it.
+
+        False where that would not be more than now.
+        """
+        size = next((size for size in self.sizes if size >= n_ctx), max(self.sizes))
+        if size <= self._size:
+            return False
+        self._size = size
+        self.setEditText(self._text_of(size))
+        self.size_changed.emit(size)
+        return True
+
     def set_maximum(self, n_ctx: int | None) -> None:
         """What the model was trained for: the last entry of the list. None where unknown."""
         if n_ctx != self._maximum:

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 )
 
 from moelauncher.core.conversation import ShownTurn
+from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.code_block import CodeBlock
 from moelauncher.gui.markdown import (
@@ -32,10 +33,13 @@ REPLY_MAX_PX = 720.0
 #: The row beneath a message in which its actions appear; always there, so nothing moves.
 ACTIONS_PX = 26.0
 ARROW_PX = 24.0
+LEFT_OUT_OPACITY = 0.5
 #: What can be done with a turn: kinds of hot spots in the row beneath it.
-ACTIONS = frozenset({"older", "newer", "copy_turn", "edit", "regenerate", "go_on", "delete"})
+ACTIONS = frozenset(
+    {"older", "newer", "copy_turn", "edit", "regenerate", "go_on", "take_in", "delete"}
+)
 #: These say where one is among the versions, so they are seen without hovering.
-_ALWAYS_SEEN = frozenset({"older", "newer"})
+_ALWAYS_SEEN = frozenset({"older", "newer", "take_in"})
 FOLD_HEIGHT = 22.0
 #: Even unfolded no more than this is laid out; copying still gives all of it.
 SHOWN_CHARS_LIMIT = 200_000
@@ -186,9 +190,12 @@ class MessageView:
     ) -> None:
         """Draw the parts within ``clip``. ``pressed``: the hot spot to show as hovered."""
         colors = look.theme().colors
+        if self.shown is not None and self.shown.left_out:
+            painter.setOpacity(LEFT_OUT_OPACITY)
         for index, part in enumerate(self.parts):
             if part.rect.intersects(clip.adjusted(-40, -40, 40, 40)):
                 self._paint_part(painter, part, clip, selection_of(index), colors)
+        painter.setOpacity(1.0)
         for spot in self.hot_spots:
             hidden = spot.kind in ACTIONS - _ALWAYS_SEEN and not self.actions_seen
             if spot.rect.intersects(clip) and not hidden:
@@ -207,6 +214,10 @@ class MessageView:
             (kind, label, font.horizontalAdvance(label) + 2 * look.GRID)
             for kind, label in self._actions(self.shown)
         ]
+        if self.shown.left_out:
+            label = tr("Not given to the model: include again")
+            spot = ("take_in", label, font.horizontalAdvance(label) + 2 * look.GRID)
+            row.insert(len(row) if right > 0 else 0, spot)
         if self.shown.n_versions > 1:
             count = ("", "", font.horizontalAdvance(self._version_text()))
             versions = [("older", "‹", ARROW_PX), count, ("newer", "›", ARROW_PX)]

@@ -52,6 +52,7 @@ from moelauncher.core.session_state import (
 from moelauncher.core.token_rate import TokenRate
 from moelauncher.gui.card_desk import CardDesk
 from moelauncher.gui.chat_session import ChatSession
+from moelauncher.gui.context_watch import ContextWatch
 from moelauncher.gui.downloads import Downloads
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.idle_unload import IdleUnload
@@ -116,6 +117,9 @@ class Session(QObject):
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.cards = CardDesk(window, self.planner, self._jobs, self)
         self.chat = ChatSession(window, services, self)
+        self.room = ContextWatch(
+            window, self.chat, self.bridge.engine, self._jobs, services.settings, self
+        )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.planner, self)
         self.state = SessionState.EMPTY
@@ -620,6 +624,7 @@ class Session(QObject):
         self._context_used = used
         total = self._loaded.report.n_ctx if self._loaded else None
         self._window.chat.set_context(used, total)
+        self.room.set_total(total)
         self._window.status.set_context(self._texts.context(used, total))
 
     def _expected_s(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from moelauncher.core.catalog import entry_of
 from moelauncher.core.engine_protocol import (
     BufferReport,
+    ChatMessage,
     EngineEvent,
     Finished,
     GenerateRequest,
@@ -72,6 +73,11 @@ class ScriptedEngine:
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         events, self._waiting = self._waiting, []
         return events
+
+    def count_prompt(
+        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+    ) -> int | None:
+        return sum(len(message.content.split()) for message in messages)
 
     def count_tokens(self, text: str) -> int | None:
         return len(text.split())
