@@ -25,6 +25,7 @@ _COMMANDS = {
     "list": ("list_models", "list the model files of some folders"),
     "plan": ("plan", "say where every byte of a model would go"),
     "bench": ("measure", "measure the speed at several placements"),
+    "tune": ("tune", "find the fastest placement by measuring"),
     "chat": ("chat", "ask a model one question"),
     "doctor": ("doctor", "describe this machine and say what to mend"),
 }

@@ -49,6 +49,11 @@ class AppPaths:
         return self.data / "chats.sqlite3"
 
     @property
+    def measurements_file(self) -> Path:
+        """Every measurement of speed, SQLite."""
+        return self.data / "measurements.sqlite3"
+
+    @property
     def log_file(self) -> Path:
         """The window's newest log."""
         return self.logs / "moelauncher.log"

@@ -71,13 +71,34 @@ def run_bench(
             tr("Ask for at least 1 repeat, and for 1 token of prompt or generation."),
         )
     for case in cases:
-        yield from _Bench(engine, cancelled).measure(case, n_prompt, n_generate, n_repeats, step)
+        yield from BenchRun(engine, cancelled).measure(case, n_prompt, n_generate, n_repeats, step)
 
 
-class _Bench:
-    def __init__(self, engine: Engine, cancelled: Callable[[], bool]) -> None:
+class BenchRun:
+    """Loads and timed repeats on one engine."""
+
+    def __init__(self, engine: Engine, cancelled: Callable[[], bool] = lambda: False) -> None:
         self._engine = engine
         self._cancelled = cancelled
+
+    def open(self, request: LoadRequest, n_prompt: int, n_generate: int) -> LoadReport:
+        """Load, and run once what does not count. Raises LauncherError, Cancelled."""
+        n_depth, n_drawn = _lengths(n_prompt, n_generate)
+        if n_depth + n_drawn > request.context.n_ctx:
+            raise LauncherError(
+                tr("A context of {n_ctx} tokens does not hold {n} tokens to measure.").format(
+                    n_ctx=request.context.n_ctx, n=n_depth + n_drawn
+                ),
+                tr("Choose a larger context, or measure fewer tokens."),
+            )
+        report = self._load(request)
+        self._generate(self._prompt(0, n_depth), min(n_drawn, _WARM_UP_TOKENS))
+        return report
+
+    def repeat(self, number: int, n_prompt: int, n_generate: int) -> GenerationStats:
+        """One timed run; each ``number`` (from 1 on) has other text."""
+        n_depth, n_drawn = _lengths(n_prompt, n_generate)
+        return self._generate(self._prompt(number, n_depth), n_drawn)
 
     def measure(
         self,
@@ -87,23 +108,15 @@ class _Bench:
         n_repeats: int,
         step: Callable[[int, int], None],
     ) -> Iterator[BenchRow]:
-        # A rate needs a first token that it does not count.
-        n_depth, n_drawn = max(n_prompt, 1), n_generate + 1
-        if n_depth + n_drawn > case.request.context.n_ctx:
-            raise LauncherError(
-                tr("A context of {n_ctx} tokens does not hold {n} tokens to measure.").format(
-                    n_ctx=case.request.context.n_ctx, n=n_depth + n_drawn
-                ),
-                tr("Choose a larger context, or measure fewer tokens."),
-            )
-        report = self._load(case.request)
-        self._generate(self._prompt(0, n_depth), min(n_drawn, _WARM_UP_TOKENS))
+        """The rows of one case; see :func:`run_bench`."""
+        report = self.open(case.request, n_prompt, n_generate)
+        n_depth, _ = _lengths(n_prompt, n_generate)
         runs: list[GenerationStats] = []
         for repeat in range(1, n_repeats + 1):
             step(repeat - 1, n_repeats)
-            runs.append(self._generate(self._prompt(repeat, n_depth), n_drawn))
+            runs.append(self.repeat(repeat, n_prompt, n_generate))
         step(n_repeats, n_repeats)
-        vram, ram = _memory(case, report)
+        vram, ram = memory_taken(case, report)
         placement = report.placement
         for test, n_tokens, depth in (("pp", n_prompt, 0), ("tg", n_generate, n_depth)):
             if n_tokens:
@@ -167,6 +180,11 @@ class _Bench:
         return self._engine.count_tokens(text) or 0
 
 
+def _lengths(n_prompt: int, n_generate: int) -> tuple[int, int]:
+    """Tokens before, and to draw: a rate needs a first token that it does not count."""
+    return max(n_prompt, 1), n_generate + 1
+
+
 def _rate(run: GenerationStats, test: str) -> float:
     rate = run.prompt_tok_s if test == "pp" else run.tok_s
     if rate is None:
@@ -174,7 +192,7 @@ def _rate(run: GenerationStats, test: str) -> float:
     return rate
 
 
-def _memory(case: BenchCase, report: LoadReport) -> tuple[int | None, int | None]:
+def memory_taken(case: BenchCase, report: LoadReport) -> tuple[int | None, int | None]:
     """(VRAM, RAM) bytes of the load: what llama.cpp allocated, RAM weights as planned."""
     gpus = {device.name for device in report.placement.devices}
     vram = sum(buffer.n_bytes for buffer in report.buffers if buffer.device in gpus)

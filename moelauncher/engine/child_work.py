@@ -20,6 +20,7 @@ from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.backend_modules import DEVICES, LOADING
 from moelauncher.engine.child import refusal_reason
+from moelauncher.engine.child_bench import bench_open, bench_repeat
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.load_log import is_telling
 from moelauncher.engine.load_model import check_context, context_params, file_state, longest_context
@@ -130,4 +131,6 @@ OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "dry_run": _dry_run,
     "devices": _devices,
     "build": _build,
+    "bench_open": bench_open,
+    "bench_repeat": bench_repeat,
 }

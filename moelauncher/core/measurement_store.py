@@ -1,0 +1,224 @@
+"""The measurements of this computer, in one SQLite file of the data folder.
+
+In: :class:`Measurement` values. Out: the same, newest last. Each is on disk when
+:meth:`MeasurementStore.add` returns. A store of a newer program is opened for reading only,
+and ``problem`` says so. One thread at a time; the file may be shared by processes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from moelauncher.core.atomic_file import move_aside
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.measurement import Machine, Measurement, Setting
+from moelauncher.core.paths import made
+from moelauncher.core.translate import tr
+
+#: Raise it with every change of the tables, and add the step that leads there below.
+SCHEMA_VERSION = 1
+
+_WAIT_S = 5.0
+
+
+def _first_tables(database: sqlite3.Connection) -> None:
+    database.execute(
+        "CREATE TABLE measurement ("
+        " id INTEGER PRIMARY KEY,"
+        " model TEXT NOT NULL, model_name TEXT NOT NULL,"
+        " machine_name TEXT NOT NULL, build TEXT NOT NULL, driver TEXT NOT NULL,"
+        " setting TEXT NOT NULL,"  # JSON
+        " time_s REAL NOT NULL, n_prompt INTEGER NOT NULL, n_generated INTEGER NOT NULL,"
+        " depth INTEGER NOT NULL, prompt_tok_s REAL, tok_s REAL,"
+        " vram_bytes INTEGER, ram_bytes INTEGER,"
+        " notes TEXT NOT NULL,"  # JSON
+        " disturbance TEXT NOT NULL, source TEXT NOT NULL)"
+    )
+    database.execute("CREATE INDEX of_model ON measurement (model, machine_name)")
+    database.execute(
+        "CREATE TABLE choice ("
+        " model TEXT NOT NULL, machine_name TEXT NOT NULL, setting TEXT NOT NULL,"
+        " time_s REAL NOT NULL, PRIMARY KEY (model, machine_name))"
+    )
+
+
+#: From each version to the next.
+_STEPS: Sequence[Callable[[sqlite3.Connection], None]] = (_first_tables,)
+
+
+class MeasurementStore:
+    """The open file. Close it at the end."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises LauncherError where the file can be neither read nor made."""
+        self._path = path
+        #: What is wrong with the store, as a sentence; "" where nothing is.
+        self.problem = ""
+        self._read_only = False
+        made(path.parent)
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise self._failed(error) from error
+            self._set_aside()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be added: a newer program has made the file."""
+        return self._read_only
+
+    def add(self, measurement: Measurement) -> None:
+        """Store one. Raises LauncherError (disk full, newer store): what is there stays."""
+        self._writable()
+        values = asdict(measurement)
+        machine = values.pop("machine")
+        row = {
+            **values,
+            "machine_name": machine["name"],
+            "build": machine["build"],
+            "driver": machine["driver"],
+            "setting": json.dumps(values["setting"], sort_keys=True),
+            "notes": json.dumps(list(measurement.notes)),
+        }
+        names = ", ".join(row)
+        marks = ", ".join(f":{name}" for name in row)
+        try:
+            with self._database:
+                self._database.execute(f"INSERT INTO measurement ({names}) VALUES ({marks})", row)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def of_model(self, model: str, machine: str | None = None) -> list[Measurement]:
+        """All of one model (fingerprint), on one machine or on all, oldest first."""
+        text = "SELECT * FROM measurement WHERE model = ?"
+        values: list[object] = [model]
+        if machine is not None:
+            text += " AND machine_name = ?"
+            values.append(machine)
+        return self._read(text + " ORDER BY id", values)
+
+    def everything(self) -> list[Measurement]:
+        """All of it, oldest first."""
+        return self._read("SELECT * FROM measurement ORDER BY id", [])
+
+    def remember_choice(self, model: str, machine: str, setting: Setting, time_s: float) -> None:
+        """The setting that was taken for a model on a machine. Raises LauncherError."""
+        self._writable()
+        text = json.dumps(asdict(setting), sort_keys=True)
+        try:
+            with self._database:
+                self._database.execute(
+                    "INSERT OR REPLACE INTO choice VALUES (?, ?, ?, ?)",
+                    (model, machine, text, time_s),
+                )
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def choice(self, model: str, machine: str) -> Setting | None:
+        """What was taken last for this model on this machine."""
+        try:
+            row = self._database.execute(
+                "SELECT setting FROM choice WHERE model = ? AND machine_name = ?",
+                (model, machine),
+            ).fetchone()
+        except sqlite3.Error:
+            return None
+        return _setting(row["setting"]) if row is not None else None
+
+    def close(self) -> None:
+        """Close the file. Safe to call twice."""
+        self._database.close()
+
+    # Inside
+
+    def _open(self) -> None:
+        self._database = sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False)
+        self._database.row_factory = sqlite3.Row
+        version = int(self._database.execute("PRAGMA user_version").fetchone()[0])
+        if version > SCHEMA_VERSION:
+            self._read_only = True
+            self.problem = tr(
+                "The measurements were written by a newer version of MoE Launcher: they are"
+                " shown, but new ones are not kept. Update the program."
+            )
+            return
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=FULL")
+        if version < SCHEMA_VERSION:
+            with self._database:
+                self._database.execute("BEGIN IMMEDIATE")
+                # Another process may have been faster.
+                version = int(self._database.execute("PRAGMA user_version").fetchone()[0])
+                for step in _STEPS[version:]:
+                    step(self._database)
+                self._database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _set_aside(self) -> None:
+        """A file that is no database: keep it under another name, begin a new one."""
+        self._database.close()
+        try:
+            aside = move_aside(self._path)
+            self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from error
+        self.problem = tr(
+            "The measurements could not be read and were moved to {path}; new ones are kept."
+        ).format(path=aside)
+
+    def _writable(self) -> None:
+        if self._read_only:
+            raise LauncherError(self.problem)
+
+    def _read(self, text: str, values: Sequence[object]) -> list[Measurement]:
+        try:
+            rows = self._database.execute(text, list(values)).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        return [one for row in rows if (one := _measurement(row)) is not None]
+
+    def _failed(self, error: Exception) -> LauncherError:
+        return LauncherError(
+            tr("The measurements in {path} cannot be read or written: {reason}.").format(
+                path=self._path, reason=error
+            ),
+            tr("Make room on the disk, or check the folder's permissions."),
+            repr(error),
+        )
+
+
+def _measurement(row: Any) -> Measurement | None:
+    setting = _setting(row["setting"])
+    if setting is None:
+        return None
+    return Measurement(
+        model=row["model"],
+        model_name=row["model_name"],
+        setting=setting,
+        machine=Machine(row["machine_name"], row["build"], row["driver"]),
+        time_s=row["time_s"],
+        n_prompt=row["n_prompt"],
+        n_generated=row["n_generated"],
+        depth=row["depth"],
+        prompt_tok_s=row["prompt_tok_s"],
+        tok_s=row["tok_s"],
+        vram_bytes=row["vram_bytes"],
+        ram_bytes=row["ram_bytes"],
+        notes=tuple(json.loads(row["notes"])),
+        disturbance=row["disturbance"],
+        source=row["source"],
+    )
+
+
+def _setting(text: str) -> Setting | None:
+    known = set(Setting.__dataclass_fields__)
+    values = {name: value for name, value in json.loads(text).items() if name in known}
+    try:
+        return Setting(**values)
+    except TypeError:  # written by another version, with something essential missing
+        return None

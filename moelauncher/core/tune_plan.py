@@ -1,0 +1,108 @@
+"""The stops of a sweep on one machine: which placements they are, and which fit.
+
+In: facts, machine, the choices in view. Out: :class:`TunePlan`. Pure; any thread; some
+milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from moelauncher.core.auto_placement import Machine, forecast_on, gpus_fit
+from moelauncher.core.engine_protocol import LoadRequest
+from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.launch_plan import LaunchChoices
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.placement import Placement, expert_stops, place, same_place
+from moelauncher.core.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class TuneStop:
+    """One stop: expert layers on the CPU, or for a dense model layers off the GPU."""
+
+    choices: LaunchChoices
+    placement: Placement
+    forecast: MemoryForecast
+    fits: bool
+
+
+@dataclass(frozen=True)
+class TunePlan:
+    """All stops, the user's own among them."""
+
+    facts: ModelFacts
+    stops: tuple[TuneStop, ...]
+    present: int
+
+    @property
+    def one_place(self) -> bool:
+        """Whether every stop is the same placement: no GPU, nothing to choose."""
+        return all(same_place(stop.placement, self.stops[0].placement) for stop in self.stops)
+
+    def sweep(
+        self,
+        *,
+        n_repeats: int = 3,
+        predicted: Sequence[float | None] = (),
+        limit: int | None = None,
+    ) -> Sweep:
+        """The search over these stops."""
+        same_as = []
+        for index, stop in enumerate(self.stops):
+            same_as.append(
+                next(
+                    earlier
+                    for earlier in range(index + 1)
+                    if same_place(self.stops[earlier].placement, stop.placement)
+                )
+            )
+        return Sweep(
+            len(self.stops) - 1,
+            present=self.present,
+            # The user's own setting is measured even where the forecast says no.
+            fits=[stop.fits or index == self.present for index, stop in enumerate(self.stops)],
+            predicted=predicted,
+            same_as=same_as,
+            n_repeats=n_repeats,
+            limit=limit,
+        )
+
+    def request(self, index: int) -> LoadRequest:
+        """What to load at that stop."""
+        stop = self.stops[index]
+        return LoadRequest(
+            self.facts.path,
+            stop.placement,
+            stop.choices.context,
+            use_mmap=stop.choices.use_mmap,
+            expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in stop.forecast.gpus},
+        )
+
+
+def tune_plan(facts: ModelFacts, machine: Machine, choices: LaunchChoices) -> TunePlan:
+    """The stops for ``choices``' context and options; ``machine`` with our own share free."""
+    last = len(expert_stops(facts))
+    dense = last == 0
+    count = facts.n_layer_all + 1 if dense else last
+    stops = []
+    for n in range(count + 1):
+        chosen = replace(
+            choices,
+            cpu_moe=0 if dense else n,
+            n_gpu_layers=count - n if dense else choices.n_gpu_layers,
+        )
+        placement = place(
+            facts,
+            machine.gpus,
+            cpu_moe=chosen.cpu_moe,
+            which=chosen.which,
+            n_gpu_layers=chosen.n_gpu_layers,
+            context=chosen.context,
+            margins=machine.margins,
+        )
+        result = forecast_on(facts, placement, chosen.context, machine, use_mmap=chosen.use_mmap)
+        stops.append(TuneStop(chosen, placement, result, gpus_fit(result)))
+    present = count - (choices.n_gpu_layers or 0) if dense else choices.cpu_moe
+    return TunePlan(facts, tuple(stops), min(max(present, 0), count))

@@ -1,0 +1,46 @@
+"""What a sweep found, in words. Pure; any thread."""
+
+from __future__ import annotations
+
+from moelauncher.core.sweep import SweepDecision
+from moelauncher.core.translate import tr
+from moelauncher.core.units import format_bytes, format_rate
+
+
+def decision_text(
+    decision: SweepDecision,
+    *,
+    spare_bytes: int | None = None,
+    present: int | None = None,
+    one_place: bool = False,
+) -> str:
+    """ "24 to 28 are equal within the noise: take 28, it leaves 1.1 GiB free."
+
+    ``spare_bytes`` is what the chosen stop leaves free, ``present`` the user's own stop;
+    ``one_place`` says that all stops mean the same here (no GPU).
+    """
+    if decision.best is None:
+        return tr("Nothing could be measured.")
+    best = decision.best
+    rate = decision.rates[best]
+    if one_place:
+        return tr("Without a GPU all stops are the same: {rate}.").format(rate=format_rate(rate))
+    if decision.is_tie:
+        text = tr("{low} to {high} are equal within the noise: take {best}").format(
+            low=decision.equal[0], high=decision.equal[-1], best=best
+        )
+        if spare_bytes is not None and spare_bytes > 0:
+            text += tr(", it leaves {size} free").format(size=format_bytes(spare_bytes))
+        text += tr(" ({rate}).").format(rate=format_rate(rate))
+    else:
+        text = tr("{best} is the fastest: {rate}.").format(best=best, rate=format_rate(rate))
+    if present is None or present not in decision.rates or present == best:
+        return text
+    if present in decision.equal:
+        return text + " " + tr("Your setting ({n}) is as fast.").format(n=present)
+    gain = rate / decision.rates[present] - 1
+    if gain > 0:
+        text += " " + tr("That is {gain:.0f} % more than your {n} ({rate}).").format(
+            gain=100 * gain, n=present, rate=format_rate(decision.rates[present])
+        )
+    return text

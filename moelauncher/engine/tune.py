@@ -1,0 +1,243 @@
+"""Runs a sweep: a child process for each visit, so that what goes wrong costs one row.
+
+In: a :class:`Sweep` (which stop next), the load request of each stop, the budget. Out: a
+stream of events, the last one the decision. Blocks; not for the window's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from moelauncher.core.conditions import Conditions, ConditionWatch, condition_notes, disturbance
+from moelauncher.core.engine_protocol import LoadRequest
+from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.measurement import Machine, Measurement, Setting
+from moelauncher.core.placement import Placement
+from moelauncher.core.sweep import Sweep, SweepDecision
+from moelauncher.core.translate import tr
+from moelauncher.engine.child import Child
+from moelauncher.engine.placement_json import context_to_json, placement_to_json
+
+#: A visit without an answer for so long is given up, whatever budget is left.
+VISIT_LIMIT_S = 900.0
+#: A further visit is begun only if the usual one would end within the budget.
+_SAFETY = 1.2
+
+
+@dataclass(frozen=True)
+class TuneJob:
+    """What is measured. ``n_prompt`` tokens are read, ``n_generate`` written behind them."""
+
+    model: str  # fingerprint
+    model_name: str
+    machine: Machine
+    n_prompt: int = 512
+    n_generate: int = 128
+    budget_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class TuneCase:
+    """One stop. ``ram_weights_bytes`` is the plan's share of main memory."""
+
+    request: LoadRequest
+    ram_weights_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class TuneEvent:
+    """Root of what is told."""
+
+
+@dataclass(frozen=True)
+class Visiting(TuneEvent):
+    """A stop is being loaded and measured; ``left_s`` is about how long all will still take."""
+
+    stop: int
+    n_done: int
+    n_most: int
+    left_s: float
+
+
+@dataclass(frozen=True)
+class Measured(TuneEvent):
+    """A visit ended with numbers."""
+
+    stop: int
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Failed(TuneEvent):
+    """A visit ended without: the stop is out, the sweep goes on."""
+
+    stop: int
+    error: LauncherError
+
+
+@dataclass(frozen=True)
+class Decided(TuneEvent):
+    """The end: decided, out of budget, or cancelled (``why``: "", "budget", "cancelled")."""
+
+    decision: SweepDecision
+    why: str
+    elapsed_s: float
+    busy_note: str = ""
+
+
+def run_tune(
+    job: TuneJob,
+    sweep: Sweep,
+    case_of: Callable[[int], TuneCase],
+    watch: ConditionWatch,
+    *,
+    make_child: Callable[[], Child] = Child,
+    cancelled: Callable[[], bool] = lambda: False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[TuneEvent]:
+    """Visit stops until the sweep is decided, the budget is used up or ``cancelled()``.
+
+    What was measured until then stays. Raises nothing: a stop that cannot run is a row.
+    """
+    yield from _Tune(job, sweep, case_of, watch, make_child, cancelled, clock).run()
+
+
+class _Tune:
+    def __init__(
+        self,
+        job: TuneJob,
+        sweep: Sweep,
+        case_of: Callable[[int], TuneCase],
+        watch: ConditionWatch,
+        make_child: Callable[[], Child],
+        cancelled: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._job = job
+        self._sweep = sweep
+        self._case_of = case_of
+        self._watch = watch
+        self._make_child = make_child
+        self._cancelled = cancelled
+        self._clock = clock
+        self._started_s = clock()
+        self._visit_s: list[float] = []
+        self._before = Conditions()
+
+    def run(self) -> Iterator[TuneEvent]:
+        self._before = self._watch.baseline()
+        why = ""
+        number = 0
+        while (stop := self._sweep.next_stop()) is not None:
+            if self._cancelled():
+                why = "cancelled"
+                break
+            left_s = self._left_s()
+            usual_s = max(self._visit_s[-3:], default=0.0)
+            if left_s <= usual_s * _SAFETY:
+                why = "budget"
+                break
+            most = self._sweep.limit - self._sweep.n_visits
+            yield Visiting(
+                stop,
+                self._sweep.n_visits,
+                self._sweep.limit,
+                min(left_s, most * usual_s) if usual_s else left_s,
+            )
+            number += 1
+            began_s = self._clock()
+            try:
+                measurement = self._visit(stop, number)
+            except Cancelled:
+                why = "cancelled"
+                break
+            except LauncherError as error:
+                if self._left_s() <= 0:
+                    why = "budget"
+                    break
+                self._sweep.fail(stop)
+                yield Failed(stop, error)
+            else:
+                self._visit_s.append(self._clock() - began_s)
+                rate = measurement.tok_s or measurement.prompt_tok_s or 0.0
+                self._sweep.add(stop, rate, disturbed=bool(measurement.disturbance))
+                yield Measured(stop, measurement)
+        busy = ""
+        if self._before.others_cpu is not None and self._before.others_cpu > 0.25:
+            busy = tr(
+                "Other programs used {n:.0f} % of the processor from the start: the numbers are "
+                "lower than they could be."
+            ).format(n=100 * self._before.others_cpu)
+        elapsed_s = self._clock() - self._started_s
+        yield Decided(self._sweep.decision(), why, elapsed_s, busy)
+
+    def _left_s(self) -> float:
+        return self._job.budget_s - (self._clock() - self._started_s)
+
+    def _visit(self, stop: int, number: int) -> Measurement:
+        case, job = self._case_of(stop), self._job
+        request = case.request
+        lengths = {"n_prompt": job.n_prompt, "n_generate": job.n_generate}
+        child = self._make_child()
+        try:
+            opened = self._ask(
+                child,
+                "bench_open",
+                {
+                    "path": str(request.path),
+                    "placement": placement_to_json(request.placement),
+                    "context": context_to_json(request.context),
+                    "use_mmap": request.use_mmap,
+                    "expected_gpu_weights": dict(request.expected_gpu_weights),
+                    "ram_weights_bytes": case.ram_weights_bytes,
+                }
+                | lengths,
+            )
+            finish = self._watch.begin(child.pid or 0)
+            run = self._ask(child, "bench_repeat", lengths | {"number": number})
+            conditions = finish()
+        finally:
+            child.close()
+        notes = (*opened["notes"], *condition_notes(conditions))
+        return Measurement(
+            model=job.model,
+            model_name=job.model_name,
+            setting=setting_of(request),
+            machine=job.machine,
+            time_s=time.time(),
+            n_prompt=job.n_prompt,
+            n_generated=job.n_generate,
+            depth=max(job.n_prompt, 1),
+            prompt_tok_s=run["prompt_tok_s"] if job.n_prompt else None,
+            tok_s=run["tok_s"] if job.n_generate else None,
+            vram_bytes=opened["vram_bytes"],
+            ram_bytes=opened["ram_bytes"],
+            notes=notes,
+            disturbance=disturbance(conditions, self._before),
+        )
+
+    def _ask(self, child: Child, operation: str, parameters: dict[str, object]) -> dict[str, Any]:
+        limit_s = min(VISIT_LIMIT_S, max(self._left_s(), 0.1))
+        answer = child.request(operation, parameters, cancelled=self._cancelled, timeout_s=limit_s)
+        if not isinstance(answer, dict):
+            raise LauncherError(tr("The helper process gave no numbers."))
+        return answer
+
+
+def setting_of(request: LoadRequest) -> Setting:
+    """What the measurement store keeps of a load request."""
+    placement: Placement = request.placement
+    return Setting(
+        cpu_moe=placement.cpu_moe,
+        which=placement.which,
+        n_gpu_layers=placement.n_gpu_layers,
+        gpus="+".join(device.name for device in placement.devices),
+        n_ctx=request.context.n_ctx,
+        kv_type=request.context.kv_type,
+        n_ubatch=request.context.n_ubatch,
+        n_threads=request.context.n_threads,
+        use_mmap=request.use_mmap,
+    )
