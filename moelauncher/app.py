@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -46,7 +46,9 @@ from moelauncher.core.placement import Placement
 from moelauncher.core.resources import resource_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
+from moelauncher.core.sweep import Sweep
 from moelauncher.core.translate import install_translator, tr
+from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
 from moelauncher.core.window_state import StateFile
 from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.broken_backends import BrokenBackends
@@ -54,6 +56,7 @@ from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.device_watch import DeviceWatch
 from moelauncher.engine.dry_run import InstalledBuild, describe_build, dry_run, make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.tune import run_tune
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.gpu_advice import GpuAdvice
 from moelauncher.gui.jobs import JobRunner
@@ -63,6 +66,7 @@ from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services, no_hub
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
+from moelauncher.meters.condition_watch import MachineWatch
 from moelauncher.meters.meter_thread import MeterThread, default_sources
 from moelauncher.meters.ram import available_ram_bytes
 
@@ -176,6 +180,7 @@ class Program(QObject):
                 notify, make_acceptor(child), available_ram_bytes
             ),
             dry_run=self._dry_run,
+            tune=self._tune,
             hub=_hub,
         )
 
@@ -201,6 +206,28 @@ class Program(QObject):
     def _compared(self, comparison: LoadComparison) -> None:
         if comparison.devices:
             self._watch.computes_here()
+
+    def _tune(
+        self,
+        job: TuneJob,
+        sweep: Sweep,
+        case_of: Callable[[int], TuneCase],
+        cancelled: Callable[[], bool],
+    ) -> Iterator[TuneEvent]:
+        """A sweep, watched by meters of its own. A pool thread."""
+        watch = MachineWatch(default_sources(self._watch.devices))
+        broken = BrokenBackends(self._paths.broken_backends_file)
+        try:
+            yield from run_tune(
+                job,
+                sweep,
+                case_of,
+                watch,
+                make_child=lambda: Child(broken=broken),
+                cancelled=cancelled,
+            )
+        finally:
+            watch.close()
 
     def _after_first_paint(self) -> None:
         if self._closed:
@@ -266,6 +293,7 @@ class Program(QObject):
         self._devices_seen = True
         self._advice.set_devices(devices)
         self.session.planner.set_devices(devices)
+        self.session.tuning.set_devices(devices)
         gpus = [device for device in devices if device.kind == "gpu"]
         backends = sorted({gpu.backend for gpu in gpus})
         self.session.set_build(
@@ -276,6 +304,8 @@ class Program(QObject):
         assert isinstance(build, InstalledBuild)
         self._advice.set_notes(build.notes)
         _log.info("llama.cpp build: %s", build)
+        if isinstance(build, InstalledBuild):
+            self.session.tuning.set_build(build.version)
 
     def _no_build(self, error: LauncherError) -> None:
         self.window.status.set_message(error.sentence, "error")

@@ -24,20 +24,20 @@ from moelauncher.core.measurement import Measurement, model_fingerprint
 from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.paths import app_paths
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_plan import TunePlan, tune_plan
-from moelauncher.core.tune_text import decision_text
-from moelauncher.core.units import format_bytes, format_duration
-from moelauncher.engine.dry_run import describe_build, describe_devices
-from moelauncher.engine.tune import (
+from moelauncher.core.tune_events import (
     Decided,
     Failed,
     Measured,
     TuneCase,
     TuneJob,
     Visiting,
-    run_tune,
     setting_of,
 )
+from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.core.tune_text import decision_text
+from moelauncher.core.units import format_bytes, format_duration
+from moelauncher.engine.dry_run import describe_build, describe_devices
+from moelauncher.engine.tune import run_tune
 from moelauncher.meters.condition_watch import MachineWatch
 from moelauncher.meters.meter_thread import default_sources, read_machine
 

@@ -68,8 +68,8 @@ class Sweep:
         limit: int | None = None,
     ) -> None:
         """``present`` is the user's own stop: always measured. ``fits`` and ``predicted``
-        (tok/s) are by stop, empty where unknown. ``same_as`` names for each stop the lowest
-        one that is the same placement. ``limit`` bounds the visits.
+        (tok/s) are by stop, empty where unknown. ``same_as`` names for each stop the one that
+        stands for all that are the same placement. ``limit`` bounds the visits.
         """
         self._last = max(last, 0)
         self._same_as = list(same_as) or list(range(self._last + 1))

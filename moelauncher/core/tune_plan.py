@@ -49,15 +49,14 @@ class TunePlan:
         limit: int | None = None,
     ) -> Sweep:
         """The search over these stops."""
-        same_as = []
-        for index, stop in enumerate(self.stops):
-            same_as.append(
-                next(
-                    earlier
-                    for earlier in range(index + 1)
-                    if same_place(self.stops[earlier].placement, stop.placement)
-                )
+        # Of stops that are one place the user's own stands for all, else the lowest.
+        order = [self.present, *range(len(self.stops))]
+        same_as = [
+            next(
+                other for other in order if same_place(self.stops[other].placement, stop.placement)
             )
+            for stop in self.stops
+        ]
         return Sweep(
             len(self.stops) - 1,
             present=self.present,

@@ -92,7 +92,7 @@ class BenchRun:
                 tr("Choose a larger context, or measure fewer tokens."),
             )
         report = self._load(request)
-        self._generate(self._prompt(0, n_depth), min(n_drawn, _WARM_UP_TOKENS))
+        self._generate(self._prompt(0, n_depth), min(max(n_drawn // 4, 2), _WARM_UP_TOKENS))
         return report
 
     def repeat(self, number: int, n_prompt: int, n_generate: int) -> GenerationStats:

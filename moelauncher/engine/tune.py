@@ -7,17 +7,24 @@ stream of events, the last one the decision. Blocks; not for the window's thread
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from moelauncher.core.conditions import Conditions, ConditionWatch, condition_notes, disturbance
-from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.measurement import Machine, Measurement, Setting
-from moelauncher.core.placement import Placement
-from moelauncher.core.sweep import Sweep, SweepDecision
+from moelauncher.core.measurement import Measurement
+from moelauncher.core.sweep import Sweep
 from moelauncher.core.translate import tr
+from moelauncher.core.tune_events import (
+    Decided,
+    Failed,
+    Measured,
+    TuneCase,
+    TuneEvent,
+    TuneJob,
+    Visiting,
+    setting_of,
+)
 from moelauncher.engine.child import Child
 from moelauncher.engine.placement_json import context_to_json, placement_to_json
 
@@ -25,67 +32,6 @@ from moelauncher.engine.placement_json import context_to_json, placement_to_json
 VISIT_LIMIT_S = 900.0
 #: A further visit is begun only if the usual one would end within the budget.
 _SAFETY = 1.2
-
-
-@dataclass(frozen=True)
-class TuneJob:
-    """What is measured. ``n_prompt`` tokens are read, ``n_generate`` written behind them."""
-
-    model: str  # fingerprint
-    model_name: str
-    machine: Machine
-    n_prompt: int = 512
-    n_generate: int = 128
-    budget_s: float = 600.0
-
-
-@dataclass(frozen=True)
-class TuneCase:
-    """One stop. ``ram_weights_bytes`` is the plan's share of main memory."""
-
-    request: LoadRequest
-    ram_weights_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class TuneEvent:
-    """Root of what is told."""
-
-
-@dataclass(frozen=True)
-class Visiting(TuneEvent):
-    """A stop is being loaded and measured; ``left_s`` is about how long all will still take."""
-
-    stop: int
-    n_done: int
-    n_most: int
-    left_s: float
-
-
-@dataclass(frozen=True)
-class Measured(TuneEvent):
-    """A visit ended with numbers."""
-
-    stop: int
-    measurement: Measurement
-
-
-@dataclass(frozen=True)
-class Failed(TuneEvent):
-    """A visit ended without: the stop is out, the sweep goes on."""
-
-    stop: int
-    error: LauncherError
-
-
-@dataclass(frozen=True)
-class Decided(TuneEvent):
-    """The end: decided, out of budget, or cancelled (``why``: "", "budget", "cancelled")."""
-
-    decision: SweepDecision
-    why: str
-    elapsed_s: float
-    busy_note: str = ""
 
 
 def run_tune(
@@ -180,7 +126,7 @@ class _Tune:
     def _visit(self, stop: int, number: int) -> Measurement:
         case, job = self._case_of(stop), self._job
         request = case.request
-        lengths = {"n_prompt": job.n_prompt, "n_generate": job.n_generate}
+        lengths: dict[str, object] = {"n_prompt": job.n_prompt, "n_generate": job.n_generate}
         child = self._make_child()
         try:
             opened = self._ask(
@@ -225,19 +171,3 @@ class _Tune:
         if not isinstance(answer, dict):
             raise LauncherError(tr("The helper process gave no numbers."))
         return answer
-
-
-def setting_of(request: LoadRequest) -> Setting:
-    """What the measurement store keeps of a load request."""
-    placement: Placement = request.placement
-    return Setting(
-        cpu_moe=placement.cpu_moe,
-        which=placement.which,
-        n_gpu_layers=placement.n_gpu_layers,
-        gpus="+".join(device.name for device in placement.devices),
-        n_ctx=request.context.n_ctx,
-        kv_type=request.context.kv_type,
-        n_ubatch=request.context.n_ubatch,
-        n_threads=request.context.n_threads,
-        use_mmap=request.use_mmap,
-    )

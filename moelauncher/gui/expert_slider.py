@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import (
+    QBrush,
+    QLinearGradient,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from moelauncher.gui.theme import FOCUS_RING, SEGMENT, hatch_brush, mixed, theme
@@ -23,12 +31,19 @@ class ExpertSlider(QSlider):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setPageStep(4)
         self._fits: tuple[bool | None, ...] = ()
+        self._speeds: dict[int, float] = {}
         theme().changed.connect(self.update)
 
     def set_fits(self, fits: Sequence[bool | None]) -> None:
         """Whether each stop fits in memory, from stop 0 on; empty where nothing is known."""
         if tuple(fits) != self._fits:
             self._fits = tuple(fits)
+            self.update()
+
+    def set_speeds(self, speeds: Mapping[int, float]) -> None:
+        """Measured tok/s of some stops: the groove is tinted by them."""
+        if dict(speeds) != self._speeds:
+            self._speeds = dict(speeds)
             self.update()
 
     @property
@@ -90,6 +105,7 @@ class ExpertSlider(QSlider):
         painter.drawRoundedRect(groove, GROOVE / 2, GROOVE / 2)
         if self.isEnabled():
             self._paint_fits(painter, groove)
+            self._paint_speeds(painter, groove)
             self._paint_handle(painter, middle)
 
     def _paint_fits(self, painter: QPainter, groove: QRectF) -> None:
@@ -112,6 +128,31 @@ class ExpertSlider(QSlider):
             painter.setBrush(brush)
             painter.drawRect(QRectF(start, groove.top(), end - start + 0.5, groove.height()))
         painter.restore()
+
+    def _paint_speeds(self, painter: QPainter, groove: QRectF) -> None:
+        """Between the measured stops the fast ones are strong, the slow ones faint."""
+        if len(self._speeds) < 2:
+            return
+        colors = theme().colors
+        fastest, slowest = max(self._speeds.values()), min(self._speeds.values())
+        stops = sorted(self._speeds)
+        tint = QLinearGradient(self._x_of(stops[0]), 0, self._x_of(stops[-1]), 0)
+        span = max(1, stops[-1] - stops[0])
+        for stop in stops:
+            share = (self._speeds[stop] - slowest) / max(fastest - slowest, 0.05 * fastest)
+            tint.setColorAt(
+                (stop - stops[0]) / span, mixed(colors.border, colors.accent, 0.15 + 0.85 * share)
+            )
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QBrush(tint))
+        painter.drawRect(
+            QRectF(
+                self._x_of(stops[0]),
+                groove.top() + 1,
+                self._x_of(stops[-1]) - self._x_of(stops[0]),
+                groove.height() - 2,
+            )
+        )
 
     def _paint_handle(self, painter: QPainter, middle: float) -> None:
         colors = theme().colors

@@ -18,6 +18,7 @@ from moelauncher.core.paths import AppPaths
 from moelauncher.core.placement import Placement
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
+from moelauncher.core.tune_events import TuneRunner
 from moelauncher.core.window_state import StateFile
 
 
@@ -41,5 +42,7 @@ class Services:
     #: Pool thread; asks llama.cpp in the child process. The last argument: was it cancelled?
     #: Raises LauncherError with the reason where llama.cpp refuses.
     dry_run: Callable[[ModelFacts, Placement, ContextSettings, Callable[[], bool]], DryRunResult]
+    #: Pool thread; measures placements in child processes.
+    tune: TuneRunner
     #: Pool thread; what fetches models. Raises LauncherError where the part for it is missing.
     hub: Callable[[], Hub] = no_hub

@@ -40,6 +40,7 @@ from moelauncher.core.log_file import log_native
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.session_state import (
+    BUSY_STATES,
     Controls,
     LaunchAction,
     Selection,
@@ -67,6 +68,7 @@ from moelauncher.gui.planner import Planner
 from moelauncher.gui.profile_desk import ProfileDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts, context_only
+from moelauncher.gui.tune_desk import TuneDesk
 
 #: The live rate is sampled this often.
 RATE_MS = 100
@@ -115,6 +117,17 @@ class Session(QObject):
         self.planner = Planner(window, services, self._jobs, accounts, self)
         self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
+        self.tuning = TuneDesk(
+            window,
+            self.planner,
+            services,
+            self._jobs,
+            free_the_machine=self._free_for_tuning,
+            load_again=self._load_after_tuning,
+            parent=self,
+        )
+        self._when_free: Callable[[], None] | None = None
+        self._load_after = False
         self.cards = CardDesk(window, self.planner, self._jobs, self)
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
@@ -159,6 +172,7 @@ class Session(QObject):
         window.placement.live_toggled.connect(lambda on: services_state.set("live", on))
         self._live.due.connect(self._apply_live)
         self.state_changed.connect(self._apply_live)
+        self.state_changed.connect(self._tuning_may_begin)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
         self.chat.reply_wanted.connect(self._answer)
@@ -210,6 +224,28 @@ class Session(QObject):
             )
         )
 
+    def _free_for_tuning(self, then: Callable[[], None]) -> None:
+        """Unload what is loaded, then call ``then``; it comes back by _load_after_tuning."""
+        self._load_after = self.state is SessionState.READY
+        self._when_free = then
+        if self._load_after:
+            self.unload()
+        else:
+            self._tuning_may_begin()
+
+    def _tuning_may_begin(self, _: object = None) -> None:
+        if self._when_free is not None and self._loaded is None and not self._is_busy():
+            then, self._when_free = self._when_free, None
+            then()
+
+    def _load_after_tuning(self) -> None:
+        if self.state is SessionState.READY or self._load_after:
+            self._load_after = False
+            self.launch()
+
+    def _is_busy(self) -> bool:
+        return self.state in BUSY_STATES
+
     def _apply_live(self, _: object = None) -> None:
         """Apply what the Live switch has waiting, as soon as it can be."""
         offered, plan = self._controls(), self.planner.plan
@@ -258,17 +294,21 @@ class Session(QObject):
     def on_snapshot(self, snapshot: MachineSnapshot) -> None:
         """The meters' newest word."""
         self.planner.set_snapshot(snapshot)
+        self.tuning.on_snapshot(snapshot)
         self._window.status.set_gpu(*self._texts.gpu(snapshot))
 
     def close(self) -> None:
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""
         self.planner.save()
+        self._live.close()
+        self.tuning.close()
         self._rate_clock.stop()
         self.downloads.close()
         self.library.close()
         self.chat.close()
         self.bridge.close()
         self._jobs.close()
+        self.tuning.close_store()
 
     # The chat's wishes
 
@@ -615,6 +655,8 @@ class Session(QObject):
             self._window.placement.set_progress("", None)
         self._window.chat.set_controls(shown)
         self.chat.set_can_answer(shown.send_enabled and loaded is not None)
+        idle = not self._is_busy() and self.planner.facts is not None
+        self.tuning.set_able(idle, "" if idle else self._texts.why_no_tune(self.state))
         self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._entry))
         self._show_context(self._context_used)
         self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))

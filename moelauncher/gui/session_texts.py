@@ -10,7 +10,7 @@ from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.placement import same_place
-from moelauncher.core.session_state import Controls, LaunchAction, SessionState
+from moelauncher.core.session_state import BUSY_STATES, Controls, LaunchAction, SessionState
 from moelauncher.core.units import (
     format_bytes,
     format_duration,
@@ -141,6 +141,12 @@ class SessionTexts(QObject):
         if reason:
             text += " " + self.tr("The chat was read again: {reason}").format(reason=reason)
         return text
+
+    def why_no_tune(self, state: SessionState) -> str:
+        """Why Tune is off."""
+        if state in BUSY_STATES:
+            return self.tr("Wait until the model has answered or loaded.")
+        return self.tr("Select a model first.")
 
     def live_does_not_fit(self) -> str:
         """Said when Live leaves a change alone."""

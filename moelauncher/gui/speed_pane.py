@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QStackedLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QApplication,
+    QButtonGroup,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QStackedLayout,
+    QWidget,
+)
 
+from moelauncher.core.measurement import StopSpeed
 from moelauncher.core.units import format_rate
-from moelauncher.gui.pane import Pane, plain_label
+from moelauncher.gui.pane import Pane, add_shortcut, plain_label
 from moelauncher.gui.speed_history import SpeedHistory
 from moelauncher.gui.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, HALF, font
 
 if TYPE_CHECKING:
+    from moelauncher.gui.setting_plot import SettingPlot
     from moelauncher.gui.speed_plot import SpeedPlot
 
 PLOT_HEIGHT = 112
 TALLEST_PLOT = 320
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What the view by setting shows."""
+
+    speeds: tuple[StopSpeed, ...] = ()
+    last: int = 0
+    fits: tuple[bool | None, ...] = ()
+    here: int | None = None
+    predicted: tuple[float | None, ...] = ()
+
+
 class SpeedPane(Pane):
     """Keeps the history from the start; the plot itself comes with :meth:`build_plot`.
 
-    ``views`` is a stack: the live curve is its first page, other views become further ones.
+    Two views in one place: the live curve, and what was measured by setting.
+
+    Signals:
+        tune_requested: measure which setting is the fastest.
     """
+
+    tune_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -34,6 +65,10 @@ class SpeedPane(Pane):
         self.title_row.addStretch(1)
         self.history = SpeedHistory()
         self.plot: SpeedPlot | None = None
+        self.settings: SettingPlot | None = None
+        self._shown: _Shown = _Shown()
+        self._by_setting = False
+        self._make_buttons()
 
         holder = QWidget()
         holder.setMinimumHeight(PLOT_HEIGHT)
@@ -73,15 +108,118 @@ class SpeedPane(Pane):
         self.body.addLayout(row)
         self.body.addStretch(0)
 
+    def _make_buttons(self) -> None:
+        group = QButtonGroup(self)
+        self.live_button = QPushButton(self.tr("Live"))
+        self.live_button.setObjectName("liveViewButton")
+        self.setting_button = QPushButton(self.tr("By setting"))
+        self.setting_button.setObjectName("settingViewButton")
+        for button in (self.live_button, self.setting_button):
+            button.setProperty("kind", "segment")
+            button.setCheckable(True)
+            button.setAutoDefault(False)
+            group.addButton(button)
+            self.title_row.addWidget(button)
+        self.live_button.setChecked(True)
+        self.setting_button.setToolTip(
+            self.tr("What was measured on this machine, by the slider's stops")
+        )
+        self.setting_button.toggled.connect(self._show_view)
+        self.tune_button = QPushButton(self.tr("Tune…"))
+        self.tune_button.setObjectName("tuneButton")
+        self.tune_button.setAccessibleName(self.tr("Tune: measure which setting is the fastest"))
+        self.tune_button.setProperty("kind", "chip")
+        self.tune_button.setAutoDefault(False)
+        self.tune_button.setEnabled(False)
+        self.tune_button.clicked.connect(self.tune_requested)
+        add_shortcut(self.tune_button, "T")
+        self.title_row.addWidget(self.tune_button)
+
     def build_plot(self) -> None:
-        """Make the plot. Call once, after the window's first paint."""
+        """Make the plots. Call once, after the window's first paint."""
         if self.plot is not None:
             return
+        from moelauncher.gui.setting_plot import SettingPlot
         from moelauncher.gui.speed_plot import SpeedPlot
 
         self.plot = SpeedPlot(self.history)
-        self.views.addWidget(self.plot)
+        self.settings = SettingPlot()
+        for plot in (self.plot, self.settings):
+            plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            plot.customContextMenuRequested.connect(
+                lambda place, plot=plot: self._copy_menu(plot).popup(plot.mapToGlobal(place))
+            )
+            self.views.addWidget(plot)
         self.views.setCurrentWidget(self.empty)
+        self._show_speeds()
+        self._show_view()
+
+    def set_can_tune(self, able: bool, why_not: str = "") -> None:
+        """Whether Tune can be pressed; ``why_not`` is the reason where it cannot."""
+        self.tune_button.setEnabled(able)
+        self.tune_button.setToolTip(
+            why_not or self.tr("Measure which setting is the fastest on this machine")
+        )
+
+    def set_speeds(
+        self,
+        speeds: Sequence[StopSpeed],
+        last: int,
+        fits: Sequence[bool | None] = (),
+        here: int | None = None,
+        predicted: Sequence[float | None] = (),
+    ) -> None:
+        """What is measured of the selected model on this machine; see ``SettingPlot``."""
+        shown = _Shown(tuple(speeds), last, tuple(fits), here, tuple(predicted))
+        if shown != self._shown:
+            self._shown = shown
+            self._show_speeds()
+
+    def csv(self) -> str:
+        """What the view in front shows, as comma-separated values."""
+        if not self._by_setting:
+            times, rates = self.history.arrays(-math.inf)
+            now_s = self.history.now_s
+            rows = [
+                f"{time - now_s:.1f},{'' if rate != rate else f'{rate:.3f}'}"
+                for time, rate in zip(times, rates, strict=True)
+            ]
+            return "\n".join(["seconds,tok_s", *rows]) + "\n"
+        lines = ["stop,tok_s,mad,repeats,prompt_tok_s,disturbed"]
+        for one in self._shown.speeds:
+            prompt = "" if one.prompt_median is None else f"{one.prompt_median:.3f}"
+            lines.append(
+                f"{one.stop},{one.median:.3f},{one.mad:.3f},{len(one.rates)},{prompt},"
+                f"{one.n_disturbed}"
+            )
+        return "\n".join(lines) + "\n"
+
+    def _copy_menu(self, plot: QWidget) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        image = menu.addAction(self.tr("Copy as image"))
+        image.triggered.connect(lambda: QApplication.clipboard().setPixmap(plot.grab()))
+        table = menu.addAction(self.tr("Copy as CSV"))
+        table.triggered.connect(lambda: QApplication.clipboard().setText(self.csv()))
+        return menu
+
+    def _show_speeds(self) -> None:
+        shown = self._shown
+        if self.settings is not None:
+            self.settings.set_speeds(
+                shown.speeds,
+                shown.last,
+                fits=shown.fits,
+                here=shown.here,
+                predicted=shown.predicted,
+            )
+        self._changed()
+
+    def _show_view(self, _: bool = False) -> None:
+        self._by_setting = self.setting_button.isChecked()
+        if self.plot is not None and self.settings is not None:
+            self.plot.setVisible(not self._by_setting)
+            self.settings.setVisible(self._by_setting)
         self._changed()
 
     def add_rate(self, time_s: float, tok_s: float | None) -> None:
@@ -115,7 +253,16 @@ class SpeedPane(Pane):
             self.plot.setAccessibleDescription(f"{format_rate(rate)} {self.average.text()}")
 
     def _changed(self) -> None:
-        self.empty.setVisible(self.history.is_empty)
+        if self._by_setting:
+            self.empty.setText(
+                self.tr("Nothing is measured on this machine yet.\nTune does it, and keeps it.")
+            )
+            self.empty.setVisible(not self._shown.speeds)
+        else:
+            self.empty.setText(
+                self.tr("Launch a model and send a message.\nIts speed appears here.")
+            )
+            self.empty.setVisible(self.history.is_empty)
         if self.plot is not None:
             self.plot.changed()
 

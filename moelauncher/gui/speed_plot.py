@@ -24,7 +24,7 @@ PEN_WIDTH = 2
 GRID_LINES = 3
 
 
-class _QuietAxis(pg.AxisItem):
+class QuietAxis(pg.AxisItem):
     """Labels only, no ticks; those of a bottom axis stay within the plot's width."""
 
     def boundingRect(self) -> QRectF:
@@ -54,7 +54,7 @@ class SpeedPlot(pg.PlotWidget):
         super().__init__(
             parent,
             background=None,
-            axisItems={side: _QuietAxis(side) for side in ("left", "bottom")},
+            axisItems={side: QuietAxis(side) for side in ("left", "bottom")},
         )
         self.setObjectName("speedPlot")
         self.setAccessibleName(self.tr("Live speed in tokens a second"))

@@ -126,7 +126,7 @@ def test_what_runs_first_is_not_counted():
 def test_as_many_intervals_are_timed_as_tokens_are_asked_for():
     engine = ScriptedEngine([30.0] * 4)
     rows_of(engine)
-    assert engine.lengths == [16, 21, 21, 21]
+    assert engine.lengths == [5, 21, 21, 21]
 
 
 def test_no_prompt_begins_like_another():

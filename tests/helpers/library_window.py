@@ -37,6 +37,7 @@ class LibraryWindow:
             state=StateFile(paths.window_file),
             make_engine=_not_asked,  # type: ignore[arg-type]
             dry_run=_not_asked,  # type: ignore[arg-type]
+            tune=_not_asked,  # type: ignore[arg-type]
         )
         self.pane = ModelListPane()
         qtbot.addWidget(self.pane)

@@ -31,6 +31,7 @@ from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.core.memory_shortage import MemoryShortage
 from moelauncher.core.paths import app_paths
 from moelauncher.core.settings import Settings
+from moelauncher.core.tune_events import TuneRunner
 from moelauncher.core.window_state import StateFile
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.main_window import MainWindow
@@ -102,6 +103,8 @@ class ScriptedWindow:
         self._qtbot = qtbot
         self.paths = app_paths(folder / "base")
         self.engines: list[ScriptedEngine] = []
+        #: Plays a sweep.
+        self.tune: TuneRunner = lambda job, sweep, case_of, cancelled: iter(())
         #: What llama.cpp's dry runs say; a problem leaves the formula.
         self.answers = DryRunResult(problem="not asked")
         self.settings = Settings.load(self.paths.settings_file)
@@ -111,12 +114,14 @@ class ScriptedWindow:
             state=StateFile(self.paths.window_file),
             make_engine=self._make_engine,
             dry_run=lambda facts, placement, context, cancelled: self.answers,
+            tune=lambda *arguments: self.tune(*arguments),
         )
         self.window = MainWindow(ModelListPane(), ChatPane())
         qtbot.addWidget(self.window)
         self.session = Session(self.window, services)
         self.window.show()
         self.session.planner.set_devices([DEVICE])
+        self.session.tuning.set_devices([DEVICE])
         self.see()
         self.select(model)
 

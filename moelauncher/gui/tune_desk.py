@@ -1,0 +1,347 @@
+"""Tuning in the window: the dialog, the sweep in the pool, the store, and the view by setting.
+
+While a sweep runs the chat model is out of memory; it comes back afterwards, with the setting
+that was taken where one was. GUI thread; the sweep runs in a pool thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QObject
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.machine import BackendDevice, MachineSnapshot
+from moelauncher.core.machine_identity import machine_identity
+from moelauncher.core.measurement import (
+    Machine,
+    Measurement,
+    StopSpeed,
+    model_fingerprint,
+    speeds_by_stop,
+)
+from moelauncher.core.measurement_store import MeasurementStore
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.sweep import SweepDecision
+from moelauncher.core.tune_events import (
+    Decided,
+    Failed,
+    Measured,
+    TuneCase,
+    TuneJob,
+    Visiting,
+    setting_of,
+)
+from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.core.tune_text import decision_text
+from moelauncher.core.units import format_bytes, format_duration, format_tokens
+from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.planner import Planner
+from moelauncher.gui.services import Services
+from moelauncher.gui.tune_dialog import TuneDialog
+
+_LANE = "tune"
+_PROMPT_TOKENS, _GENERATED_TOKENS = 512, 128
+
+
+class TuneDesk(QObject):
+    """One window's tuning."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        planner: Planner,
+        services: Services,
+        jobs: JobRunner,
+        *,
+        free_the_machine: Callable[[Callable[[], None]], None],
+        load_again: Callable[[], None],
+        parent: QObject | None = None,
+    ) -> None:
+        """``free_the_machine`` unloads what is loaded and calls back once it is gone;
+        ``load_again`` loads what is in view where something was loaded before."""
+        super().__init__(parent)
+        self._window = window
+        self._planner = planner
+        self._services = services
+        self._jobs = jobs
+        self._free_the_machine = free_the_machine
+        self._load_again = load_again
+        self._devices: Sequence[BackendDevice] = ()
+        self._version = ""
+        self._snapshot: MachineSnapshot | None = None
+        self._store = self._open_store()
+        self._plan: TunePlan | None = None
+        self._runs: dict[int, list[Measurement]] = {}
+        self._decision: SweepDecision | None = None
+        self._cancel_asked = False
+        self._speeds_of: tuple[object, ...] | None = None
+        self._speeds: tuple[StopSpeed, ...] = ()
+        self._fingerprints: dict[int, str] = {}
+        self.dialog = TuneDialog(window)
+        self.dialog.started.connect(self._start)
+        self.dialog.cancelled.connect(self._cancel)
+        self.dialog.taken.connect(self._take)
+        window.speed.tune_requested.connect(self.open)
+        planner.plan_changed.connect(self.show_speeds)
+
+    # What comes in
+
+    def set_devices(self, devices: Sequence[BackendDevice]) -> None:
+        """The devices of the installed build."""
+        self._devices = tuple(devices)
+        self.show_speeds()
+
+    def set_build(self, version: str) -> None:
+        """The version of llama-cpp-python."""
+        self._version = version
+
+    def on_snapshot(self, snapshot: MachineSnapshot) -> None:
+        """The meters' newest word; the first one names the machine."""
+        first = self._snapshot is None
+        self._snapshot = snapshot
+        if first:
+            self.show_speeds()
+
+    def set_able(self, able: bool, why_not: str = "") -> None:
+        """Whether a sweep can begin now."""
+        self._window.speed.set_can_tune(able, why_not)
+
+    def close(self) -> None:
+        """End a sweep and close the store. The pool is closed by its owner."""
+        self.dialog.set_running(False)
+        self.dialog.close()
+        self._jobs.cancel(_LANE)
+
+    def close_store(self) -> None:
+        """Once nothing runs any more."""
+        if self._store is not None:
+            self._store.close()
+
+    # The view by setting
+
+    def show_speeds(self) -> None:
+        """What is known of the selected model on this machine."""
+        facts, plan = self._planner.facts, self._planner.plan
+        speed = self._window.speed
+        if facts is None or plan is None:
+            speed.set_speeds((), 0)
+            self._window.placement.slider.set_speeds({})
+            return
+        dense = plan.slider.dense
+        speeds = self._speeds_for(facts, dense)
+        last = plan.slider.gpu_layers if dense else plan.slider.last
+        here = plan.choices.n_gpu_layers if dense else plan.choices.cpu_moe
+        fits = () if dense else self._window.placement.slider.fits
+        speed.set_speeds(speeds, last, fits, here)
+        self._window.placement.slider.set_speeds(
+            {} if dense else {one.stop: one.median for one in speeds}
+        )
+
+    def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
+        if self._store is None or self._snapshot is None or not self._devices:
+            return ()
+        machine = self._machine().name
+        key = (id(facts), machine)
+        if self._speeds_of != key:
+            self._speeds_of = key
+            try:
+                found = self._store.of_model(self._fingerprint(facts), machine)
+            except LauncherError as error:
+                self._window.status.set_message(error.sentence, "warning")
+                found = []
+            self._speeds = speeds_by_stop(found, dense=dense)
+        return self._speeds
+
+    def _fingerprint(self, facts: ModelFacts) -> str:
+        key = id(facts)
+        if key not in self._fingerprints:
+            self._fingerprints = {key: model_fingerprint(facts)}
+        return self._fingerprints[key]
+
+    # The sweep
+
+    def open(self) -> None:
+        """Show the dialog for the selected model."""
+        facts, plan = self._planner.facts, self._planner.plan
+        if facts is None or plan is None:
+            return
+        choices = plan.choices
+        n_prompt, n_generate = self._lengths(choices.context.n_ctx)
+        dense = plan.slider.dense
+        about = self.tr(
+            "Measures {name} at a context of {n_ctx}: {prompt} tokens of real text are read and "
+            "{tg} written at each stop that is visited, each in a process of its own. What is "
+            "loaded is unloaded first and comes back afterwards. Leave the computer alone "
+            "meanwhile."
+        ).format(
+            name=facts.name,
+            n_ctx=format_tokens(choices.context.n_ctx),
+            prompt=n_prompt,
+            tg=n_generate,
+        )
+        self.dialog.begin(about, self.tr("On the GPU") if dense else self.tr("On the CPU"))
+        self.dialog.open()
+
+    def _lengths(self, n_ctx: int) -> tuple[int, int]:
+        n_generate = max(1, min(_GENERATED_TOKENS, n_ctx // 4))
+        return max(1, min(_PROMPT_TOKENS, n_ctx - n_generate - 1)), n_generate
+
+    def _start(self, minutes: int) -> None:
+        self._runs, self._decision = {}, None
+        self.dialog.set_running(True)
+        self.dialog.cancel.setEnabled(True)
+        self.dialog.set_verdict("", False)
+        self.dialog.set_progress(self.tr("freeing the memory"), None)
+        self._free_the_machine(lambda: self._begin(minutes))
+
+    def _begin(self, minutes: int) -> None:
+        facts = self._planner.facts
+        if facts is None:
+            self._ended(None)
+            return
+        choices = self._planner.choices()
+        plan = tune_plan(facts, self._planner.machine, choices)
+        self._plan = plan
+        n_prompt, n_generate = self._lengths(choices.context.n_ctx)
+        job = TuneJob(
+            model=self._fingerprint(facts),
+            model_name=facts.name,
+            machine=self._machine(),
+            n_prompt=n_prompt,
+            n_generate=n_generate,
+            budget_s=60.0 * minutes,
+        )
+        store, run = self._store, self._services.tune
+
+        def work(report: Callable[[object], None], cancelled: Callable[[], bool]) -> object:
+            last: object = None
+            for event in run(
+                job,
+                plan.sweep(),
+                lambda stop: TuneCase(
+                    plan.request(stop), plan.stops[stop].forecast.ram.weights_bytes
+                ),
+                lambda: cancelled() or self._cancel_asked,
+            ):
+                if isinstance(event, Measured) and store is not None and not store.read_only:
+                    try:
+                        store.add(event.measurement)
+                    except LauncherError as error:
+                        report(error)
+                report(event)
+                last = event
+            return last
+
+        self._cancel_asked = False
+        self._jobs.start(_LANE, work, self._ended, self._broke, self._reported)
+
+    def _cancel(self) -> None:
+        self._cancel_asked = True
+
+    def _reported(self, event: object) -> None:
+        if isinstance(event, Visiting):
+            text = self.tr("stop {stop} · {time} left").format(
+                stop=self._label(event.stop), time=format_duration(event.left_s)
+            )
+            self.dialog.set_progress(text, event.n_done / event.n_most)
+        elif isinstance(event, Measured):
+            self._runs.setdefault(event.stop, []).append(event.measurement)
+            self._show_row(event.stop)
+        elif isinstance(event, Failed):
+            label = str(self._label(event.stop))
+            key = self._label(event.stop)
+            self.dialog.set_row(key, (label, "–", "–", "", event.error.message))
+        elif isinstance(event, LauncherError):
+            self._window.status.set_message(event.sentence, "warning")
+
+    def _show_row(self, stop: int) -> None:
+        runs = self._runs[stop]
+        label = self._label(stop)
+        found = speeds_by_stop([replace(one, disturbance="") for one in runs])
+        counted = speeds_by_stop(runs) or found
+        one = counted[0]
+        remarks = list(
+            dict.fromkeys(text for run in runs for text in (run.disturbance, *run.notes) if text)
+        )
+        if one.n_disturbed:
+            remarks.insert(0, self.tr("{n} left out:").format(n=one.n_disturbed))
+        prompt = "" if one.prompt_median is None else f"{one.prompt_median:.0f}"
+        self.dialog.set_row(
+            label,
+            (
+                str(label),
+                f"{one.median:.2f} ± {one.mad:.2f}  ({len(one.rates)})",
+                prompt,
+                format_bytes(runs[-1].vram_bytes),
+                " ".join(remarks),
+            ),
+        )
+
+    def _label(self, stop: int) -> int:
+        assert self._plan is not None
+        placement = self._plan.stops[stop].placement
+        return placement.cpu_moe if placement.of else placement.n_gpu_layers
+
+    def _broke(self, error: LauncherError) -> None:
+        self._window.status.set_message(error.sentence, "error")
+        self._ended(None)
+
+    def _ended(self, last: object) -> None:
+        self.dialog.set_running(False)
+        self.dialog.cancel.setEnabled(True)
+        self.dialog.set_progress("", None)
+        self._speeds_of = None
+        self.show_speeds()
+        plan = self._plan
+        if isinstance(last, Decided) and plan is not None:
+            self._decision = last.decision
+            best = last.decision.best
+            spare = None if best is None else plan.stops[best].forecast.spare_bytes
+            text = decision_text(
+                last.decision, spare_bytes=spare, present=plan.present, one_place=plan.one_place
+            )
+            if last.why == "budget":
+                text += " " + self.tr("The time was used up: more may change the result.")
+            elif last.why == "cancelled":
+                text += " " + self.tr("Cancelled; what was measured is kept.")
+            if last.busy_note:
+                text += " " + last.busy_note
+            can_take = best is not None and best != plan.present and not plan.one_place
+            self.dialog.set_verdict(text, can_take)
+        self._load_again()
+
+    def _take(self) -> None:
+        plan, decision = self._plan, self._decision
+        if plan is None or decision is None or decision.best is None:
+            return
+        self._planner.take(plan.stops[decision.best].choices)
+        self._planner.save()
+        if self._store is not None and not self._store.read_only:
+            setting = setting_of(plan.request(decision.best))
+            try:
+                self._store.remember_choice(
+                    self._fingerprint(plan.facts), self._machine().name, setting, time.time()
+                )
+            except LauncherError as error:
+                self._window.status.set_message(error.sentence, "warning")
+        self.dialog.close()
+        self._load_again()
+
+    # Inside
+
+    def _machine(self) -> Machine:
+        return machine_identity(self._devices, self._snapshot, self._version)
+
+    def _open_store(self) -> MeasurementStore | None:
+        try:
+            store = MeasurementStore(self._services.paths.measurements_file)
+        except LauncherError as error:
+            self._window.status.set_message(error.sentence, "warning")
+            return None
+        if store.problem:
+            self._window.status.set_message(store.problem, "warning")
+        return store

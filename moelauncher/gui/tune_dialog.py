@@ -1,0 +1,171 @@
+"""The Tune dialog: what will be measured, how far it is, the table, and what to take.
+
+In: values by methods. Out: what the user wants, as signals. It decides nothing. GUI thread.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from moelauncher.gui.pane import plain_label
+from moelauncher.gui.progress_line import ProgressLine
+from moelauncher.gui.quiet_spin_box import QuietSpinBox
+from moelauncher.gui.steady_label import SteadyLabel
+from moelauncher.gui.theme import GRID, PANE_MARGIN, font
+
+_ROW_HEIGHT = 26
+_WIDTH, _HEIGHT = 640, 520
+
+
+class TuneDialog(QDialog):
+    """One sweep, before, while and after it runs. Blocks the window beneath it.
+
+    Signals:
+        started(int): begin, with so many minutes at most.
+        cancelled: end what runs; what was measured is kept.
+        taken: use the best setting.
+    """
+
+    started = Signal(int)
+    cancelled = Signal()
+    taken = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("tuneDialog")
+        self.setWindowTitle(self.tr("Tune"))
+        self.setModal(True)
+        self._running = False
+        self._rows: dict[int, int] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(PANE_MARGIN, PANE_MARGIN, PANE_MARGIN, PANE_MARGIN)
+        column.setSpacing(GRID)
+        self.about = SteadyLabel(4, font("body"))
+        self.about.setObjectName("tuneAbout")
+        column.addWidget(self.about)
+        row = QHBoxLayout()
+        row.setSpacing(GRID)
+        label = plain_label(self.tr("At most"), "muted")
+        self.minutes = QuietSpinBox()
+        self.minutes.setObjectName("tuneMinutes")
+        self.minutes.setAccessibleName(self.tr("Minutes at most"))
+        self.minutes.setRange(1, 240)
+        self.minutes.setValue(10)
+        self.minutes.setFixedWidth(64)
+        self.start = QPushButton(self.tr("Start"))
+        self.start.setObjectName("tuneStartButton")
+        self.start.setProperty("kind", "primary")
+        row.addWidget(label)
+        row.addWidget(self.minutes)
+        row.addWidget(plain_label(self.tr("minutes"), "muted"))
+        row.addStretch(1)
+        row.addWidget(self.start)
+        column.addLayout(row)
+        self.progress = ProgressLine()
+        column.addWidget(self.progress)
+        self.table = QTableWidget(0, 5)
+        self.table.setObjectName("tuneTable")
+        self.table.setAccessibleName(self.tr("What was measured"))
+        self._make_table()
+        column.addWidget(self.table, 1)
+        self.verdict = SteadyLabel(3, font("body", bold=True))
+        self.verdict.setObjectName("tuneVerdict")
+        self.verdict.setAccessibleName(self.tr("What was found"))
+        column.addWidget(self.verdict)
+        last = QHBoxLayout()
+        last.setSpacing(GRID)
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.setObjectName("tuneCancelButton")
+        self.take = QPushButton(self.tr("Take it"))
+        self.take.setObjectName("tuneTakeButton")
+        self.take.setProperty("kind", "primary")
+        self.take.setEnabled(False)
+        last.addStretch(1)
+        last.addWidget(self.cancel)
+        last.addWidget(self.take)
+        column.addLayout(last)
+        for button in (self.start, self.cancel, self.take):
+            button.setAutoDefault(False)
+        self.start.clicked.connect(lambda: self.started.emit(self.minutes.value()))
+        self.cancel.clicked.connect(self._cancel_or_close)
+        self.take.clicked.connect(self.taken)
+        self.resize(_WIDTH, _HEIGHT)
+        self.set_running(False)
+
+    def _make_table(self) -> None:
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.table.setShowGrid(False)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(4, QHeaderView.ResizeMode.Stretch)
+        self.table.setFont(font("small", figures=True))
+
+    # Values in
+
+    def begin(self, about: str, stop_title: str) -> None:
+        """A fresh dialog for one model; ``stop_title`` heads the first column."""
+        self.about.set_text(about)
+        self.verdict.set_text("")
+        self.take.setEnabled(False)
+        self.progress.set_progress("", None)
+        self._rows = {}
+        self.table.setRowCount(0)
+        titles = [stop_title, self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
+        self.table.setHorizontalHeaderLabels([*titles, self.tr("Remarks")])
+        self.set_running(False)
+
+    def set_running(self, running: bool) -> None:
+        """Whether a sweep runs."""
+        self._running = running
+        self.start.setEnabled(not running)
+        self.minutes.setEnabled(not running)
+        self.cancel.setText(self.tr("Cancel") if running else self.tr("Close"))
+
+    def set_progress(self, text: str, fraction: float | None) -> None:
+        """How far the sweep is."""
+        self.progress.set_progress(text, fraction)
+
+    def set_row(self, key: int, cells: tuple[str, str, str, str, str]) -> None:
+        """One stop's row; rows stand in the order of their stops."""
+        if key not in self._rows:
+            place = sum(1 for other in self._rows if other < key)
+            self.table.insertRow(place)
+            self._rows = {other: row + (row >= place) for other, row in self._rows.items()} | {
+                key: place
+            }
+        for index, text in enumerate(cells):
+            item = QTableWidgetItem(text)
+            item.setToolTip(text if index == len(cells) - 1 else "")
+            self.table.setItem(self._rows[key], index, item)
+
+    def set_verdict(self, text: str, can_take: bool) -> None:
+        """What was found."""
+        self.verdict.set_text(text)
+        self.take.setEnabled(can_take)
+
+    # Inside
+
+    def _cancel_or_close(self) -> None:
+        if self._running:
+            self.cancel.setEnabled(False)
+            self.cancelled.emit()
+        else:
+            super().reject()
+
+    def reject(self) -> None:
+        # Escape, and the frame's button: first it ends what runs, then it closes.
+        self._cancel_or_close()

@@ -1,0 +1,150 @@
+"""A whole sweep with real children on a tiny model: what goes wrong costs one row."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moelauncher.core.auto_placement import Machine
+from moelauncher.core.conditions import Conditions, NoWatch
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.gguf_header import read_header
+from moelauncher.core.launch_plan import LaunchChoices
+from moelauncher.core.measurement import Machine as MachineName
+from moelauncher.core.model_facts import facts_of
+from moelauncher.core.tune_events import Decided, Failed, Measured, TuneCase, TuneEvent, TuneJob
+from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.engine.child import Child
+from moelauncher.engine.child_bench import FAULT_VARIABLE
+from moelauncher.engine.tune import run_tune
+from tests.helpers.gguf_files import write_tiny_model
+
+CONTEXT = ContextSettings(n_ctx=256, n_ubatch=32, n_threads=1)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> TunePlan:
+    facts = facts_of([read_header(write_tiny_model(tmp_path / "tiny.gguf", "moe"))])
+    return tune_plan(facts, Machine(), LaunchChoices(1, None, "first", CONTEXT, True))
+
+
+def job(budget_s: float = 300.0) -> TuneJob:
+    return TuneJob("abc", "Tiny", MachineName("here", "a build", ""), 16, 8, budget_s)
+
+
+class Busy(NoWatch):
+    """Other programs are busy during every second run."""
+
+    def __init__(self) -> None:
+        self._loads = itertools.cycle((0.0, 0.9))
+
+    def begin(self, pid: int) -> Callable[[], Conditions]:
+        assert pid > 0
+        return lambda: Conditions(others_cpu=next(self._loads))
+
+
+def run(plan: TunePlan, budget_s: float = 300.0, **more: object) -> list[TuneEvent]:
+    # Without a GPU all stops are one place: here each is to be visited all the same.
+    sweep = plan.sweep(limit=6)
+    if more.pop("every_stop", False):
+        from moelauncher.core.sweep import Sweep
+
+        sweep = Sweep(len(plan.stops) - 1, present=plan.present, limit=6)
+    watch = more.pop("watch", NoWatch())
+    return list(
+        run_tune(
+            job(budget_s),
+            sweep,
+            lambda stop: TuneCase(plan.request(stop), 1000),
+            watch,  # type: ignore[arg-type]
+            **more,  # type: ignore[arg-type]
+        )
+    )
+
+
+def measured(events: list[TuneEvent]) -> list[Measured]:
+    return [event for event in events if isinstance(event, Measured)]
+
+
+def end_of(events: list[TuneEvent]) -> Decided:
+    end = events[-1]
+    assert isinstance(end, Decided)
+    return end
+
+
+def test_it_ends_with_a_decision_and_whole_measurements(plan: TunePlan) -> None:
+    events = run(plan)
+    end = end_of(events)
+    assert (end.decision.best, end.why) == (1, "")
+    assert end.decision.decided
+    for event in measured(events):
+        one = event.measurement
+        assert one.tok_s and one.prompt_tok_s
+        assert (one.n_prompt, one.n_generated, one.depth) == (16, 8, 16)
+        assert one.setting.cpu_moe == 1
+        assert one.setting.n_ctx == 256
+        assert one.machine.name == "here"
+        assert one.ram_bytes
+
+
+def test_an_abort_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FAULT_VARIABLE, "abort:0")
+    events = run(plan, every_stop=True)
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert failed.stop == 0
+    assert end_of(events).decision.failed == (0,)
+    assert end_of(events).decision.best in (1, 2, 3, 4)
+
+
+def test_a_hang_is_ended_by_the_budget(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:1")
+    end = end_of(run(plan, budget_s=4.0))
+    assert end.why == "budget"
+    assert end.decision.best is None
+    assert end.elapsed_s < 60
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["print('{]' * 50)", "print('[1, 2]\\n{\"id\": 1}')", "import os; os._exit(3)", "1/0"],
+)
+def test_a_child_that_talks_nonsense_or_dies(plan: TunePlan, code: str) -> None:
+    events = run(plan, make_child=lambda: Child(command=[sys.executable, "-c", code]))
+    end = end_of(events)
+    assert end.decision.best is None
+    assert end.decision.failed == (1,)
+    assert all(event.error.message for event in events if isinstance(event, Failed))
+
+
+def test_cancel_keeps_what_was_measured(plan: TunePlan) -> None:
+    seen: list[TuneEvent] = []
+    for event in run_tune(
+        job(),
+        plan.sweep(),
+        lambda stop: TuneCase(plan.request(stop)),
+        NoWatch(),
+        cancelled=lambda: bool(measured(seen)),
+    ):
+        seen.append(event)
+    assert len(measured(seen)) == 1
+    assert end_of(seen).why == "cancelled"
+    assert end_of(seen).decision.best == 1
+
+
+def test_disturbed_runs_are_told_and_left_out(plan: TunePlan) -> None:
+    events = run(plan, watch=Busy())
+    disturbed = [event for event in measured(events) if event.measurement.disturbance]
+    assert disturbed
+    counted = [e.measurement.tok_s for e in measured(events) if not e.measurement.disturbance]
+    assert end_of(events).decision.rates[1] in counted
+
+
+def test_a_file_that_is_gone_is_a_row(plan: TunePlan) -> None:
+    plan.facts.path.unlink()
+    events = run(plan)
+    assert [event for event in events if isinstance(event, Failed)]
+    assert end_of(events).decision.best is None

@@ -1,0 +1,125 @@
+"""Tune in the window, with scripted sweeps: the dialog, the store, the view by setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton, QTableWidget
+from pytestqt.qtbot import QtBot
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.measurement import Measurement
+from moelauncher.core.session_state import SessionState
+from moelauncher.core.sweep import Sweep
+from moelauncher.core.tune_events import (
+    Decided,
+    Failed,
+    Measured,
+    TuneEvent,
+    TuneJob,
+    Visiting,
+    setting_of,
+)
+from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.scripted_session import ScriptedWindow
+
+RATES = {0: 50.0, 1: 60.0, 2: 55.0, 3: 45.0, 4: 40.0}
+
+
+def scripted(job: TuneJob, sweep: Sweep, case_of: object, cancelled: object) -> Iterator[TuneEvent]:
+    """Visits what the search asks for; stop 0 does not run, one repeat is disturbed."""
+    number = 0
+    while (stop := sweep.next_stop()) is not None:
+        yield Visiting(stop, sweep.n_visits, sweep.limit, 12.0)
+        if stop == 0:
+            sweep.fail(0)
+            yield Failed(0, LauncherError("There is not enough memory.", "Close others."))
+            continue
+        number += 1
+        request = case_of(stop).request  # type: ignore[operator]
+        disturbed = "The computer slept for 9 s." if number == 2 else ""
+        sweep.add(stop, RATES[stop], disturbed=bool(disturbed))
+        yield Measured(
+            stop,
+            Measurement(
+                job.model,
+                job.model_name,
+                setting_of(request),
+                job.machine,
+                1.0,
+                job.n_prompt,
+                job.n_generate,
+                job.n_prompt,
+                300.0,
+                RATES[stop],
+                vram_bytes=1 << 30,
+                disturbance=disturbed,
+            ),
+        )
+    yield Decided(sweep.decision(), "", 30.0)
+
+
+@pytest.fixture
+def window(qtbot: QtBot, tmp_path: Path) -> Iterator[ScriptedWindow]:
+    made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
+    made.tune = scripted
+    made.window.speed.build_plot()
+    yield made
+    made.close()
+
+
+def sweep_through(window: ScriptedWindow, qtbot: QtBot) -> None:
+    window.window.findChild(QPushButton, "tuneButton").click()
+    window.window.findChild(QPushButton, "tuneStartButton").click()
+    dialog = window.session.tuning.dialog
+    qtbot.waitUntil(lambda: bool(dialog.verdict.text()))
+
+
+def test_a_sweep_fills_table_and_plot_and_can_be_taken(
+    window: ScriptedWindow, qtbot: QtBot
+) -> None:
+    assert window.window.findChild(QPushButton, "tuneButton").isEnabled()
+    sweep_through(window, qtbot)
+    dialog = window.session.tuning.dialog
+    table = dialog.findChild(QTableWidget, "tuneTable")
+    texts = [
+        [table.item(row, column).text() for column in range(table.columnCount())]
+        for row in range(table.rowCount())
+    ]
+    assert [row[0] for row in texts] == sorted(row[0] for row in texts)
+    assert "There is not enough memory." in [row[4] for row in texts]
+    assert any("slept" in row[4] for row in texts)
+    assert "1 is the fastest" in dialog.verdict.text()
+    speeds = {one.stop: one.median for one in window.window.speed.settings.speeds}
+    assert speeds[1] == 60.0
+    window.window.findChild(QPushButton, "tuneTakeButton").click()
+    assert window.session.planner.choices().cpu_moe == 1
+    assert not dialog.isVisible()
+
+
+def test_measurements_are_there_after_a_restart(
+    window: ScriptedWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    sweep_through(window, qtbot)
+    window.session.tuning.dialog.close()
+    again = ScriptedWindow(qtbot, tmp_path, tmp_path / "tiny.gguf")
+    try:
+        again.window.speed.build_plot()
+        again.window.findChild(QPushButton, "settingViewButton").click()
+        assert {one.stop for one in again.window.speed.settings.speeds} >= {1, 2}
+        assert "stop,tok_s" in again.window.speed.csv()
+        assert "1,60.000" in again.window.speed.csv()
+        tip = again.window.speed.settings.tip_at(again.window.speed.settings.width() / 2)
+        assert "repeats" in tip
+    finally:
+        again.close()
+
+
+def test_the_dialog_says_what_it_will_do(window: ScriptedWindow, qtbot: QtBot) -> None:
+    window.window.findChild(QPushButton, "tuneButton").click()
+    dialog = window.session.tuning.dialog
+    assert "unloaded first" in dialog.about.accessibleName() + dialog.about.text()
+    assert window.session.state is SessionState.SELECTED
+    dialog.close()
