@@ -166,10 +166,10 @@ class MemoryPane(Pane):
             if worst < 0:
                 return self.tr("{size} too much").format(size=format_bytes(-worst))
             return self.tr("does not fit")
+        if self._imagined:
+            return self.tr("fits in RAM")
         if spare is None:
             return self.tr("fits")
-        if self._imagined:
-            return self.tr("fits in RAM, {size} to spare").format(size=format_bytes(spare))
         return self.tr("fits, {size} to spare").format(size=format_bytes(spare))
 
     def _source_sentence(self, forecast: MemoryForecast) -> str:

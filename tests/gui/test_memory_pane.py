@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor
 
+from moelauncher.core.launch_plan import IMAGINED_GPU
 from moelauncher.gui.memory_gauge import MemoryGauge
 from moelauncher.gui.memory_pane import MemoryPane
 from moelauncher.gui.theme import SEGMENT, theme
@@ -47,6 +48,14 @@ def test_a_short_verdict_stands_beside_the_title(pane: MemoryPane) -> None:
     assert pane.verdict.text() == "fits, 2.0 GiB to spare"
     assert pane.verdict.property("tone") == "good"
     assert "dry run" in pane.sentence.text()
+
+
+def test_a_short_form_without_a_gpu_is_short(pane: MemoryPane) -> None:
+    text = "Fits in RAM, 20.6 GiB to spare. " + "This is too long for a title. " * 5
+    imagined = device(IMAGINED_GPU.name, free_bytes=None, total_bytes=None)
+    pane.set_forecast(forecast(imagined, text=text))
+    assert pane.verdict.text() == "fits in RAM"
+    assert pane.sentence.text() == text
 
 
 def test_a_long_verdict_stands_below_with_its_short_form_above(pane: MemoryPane) -> None:
