@@ -5,17 +5,25 @@ GUI thread; reading the header and judging the model are pool jobs.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QPushButton
 
 from moelauncher.core.catalog import CatalogEntry, load_facts
+from moelauncher.core.chat_speeds import speed_text, with_reply
+from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.model_card import ModelCard, card_of
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_card import ModelCardDialog
 from moelauncher.gui.planner import Planner
+from moelauncher.gui.services import Services
+
+_SPEEDS = "chat_speeds"
 
 
 class CardDesk(QObject):
@@ -28,10 +36,16 @@ class CardDesk(QObject):
     message = Signal(str, str)
 
     def __init__(
-        self, window: MainWindow, planner: Planner, jobs: JobRunner, parent: QObject | None = None
+        self,
+        window: MainWindow,
+        services: Services,
+        planner: Planner,
+        jobs: JobRunner,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window = window
+        self._state = services.state
         self._planner = planner
         self._jobs = jobs
         self._facts: ModelFacts | None = None
@@ -61,6 +75,19 @@ class CardDesk(QObject):
             "card-facts", lambda report, cancelled: load_facts(path), self._open, self._complain
         )
 
+    def note_reply(self, path: Path, plan: LaunchPlan, stats: GenerationStats) -> None:
+        """A reply ended: its rate may be the best that this model had here."""
+        speeds = with_reply(
+            self._state.get(_SPEEDS),
+            str(path),
+            stats.tok_s,
+            stats.completion_tokens,
+            plan.placement.cpu_moe,
+            plan.placement.of if plan.placement.devices else 0,
+        )
+        if speeds is not None:
+            self._state.set(_SPEEDS, speeds)
+
     def _open(self, facts: object) -> None:
         assert isinstance(facts, ModelFacts)
         self._facts = facts
@@ -72,9 +99,10 @@ class CardDesk(QObject):
         if facts is None:
             return
         self._asked = (facts.path, machine, context)
+        measured = speed_text(self._state.get(_SPEEDS), str(facts.path))
         self._jobs.start(
             "card",
-            lambda report, cancelled: card_of(facts, machine, context),
+            lambda report, cancelled: card_of(facts, machine, context, measured=measured),
             self._show,
             self._complain,
         )

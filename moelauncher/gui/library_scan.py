@@ -17,8 +17,9 @@ from moelauncher.core.model_folders import model_sources
 from moelauncher.core.slow_places import slow_last
 from moelauncher.gui.jobs import Report
 
-#: Rows come in bundles, so that a fast disk does not flood the window's thread.
-_BUNDLE_S = 0.05
+#: Rows come in bundles, so that a fast disk does not flood the window's thread: the first at
+#: once, later ones less often, for a long list takes longer to show.
+_BUNDLE_S, _LONGEST_BUNDLE_S = 0.05, 0.25
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def scan_sources(
     here = [place for place in places if place in added or place.exists()]
     folders: list[str] = []
     bundle: list[CatalogEntry] = []
-    told_s = 0.0
+    told_s, every_s = 0.0, _BUNDLE_S
     cache = HeaderCache(cache_folder)
     ordered = slow_last([*here, *others])
     entries = scan(
@@ -59,10 +60,11 @@ def scan_sources(
     with header_workers(ordered, cache, cancelled):
         for entry in entries:
             bundle.append(entry)
-            if time.monotonic() - told_s >= _BUNDLE_S:
+            if time.monotonic() - told_s >= every_s:
                 report(bundle)
                 bundle = []
                 told_s = time.monotonic()
+                every_s = min(every_s * 1.5, _LONGEST_BUNDLE_S)
     report(bundle)
     folders += [str(place.parent) for place in here if place.suffix.lower() == ".gguf"]
     return Scanned(tuple(dict.fromkeys(folders)), programs)

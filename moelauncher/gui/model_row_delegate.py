@@ -27,6 +27,8 @@ class ModelRowDelegate(QStyledItemDelegate):
     def __init__(self, model: ModelListModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._model = model
+        self._heights: dict[str, int] = {}
+        look.theme().changed.connect(self._heights.clear)
 
     @staticmethod
     def row_height() -> int:
@@ -177,9 +179,10 @@ class ModelRowDelegate(QStyledItemDelegate):
     def sizeHint(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QSize:
-        heights = {
-            "alone": self.row_height,
-            "first": lambda: self.heading_height() + self.member_height(),
-            "later": self.member_height,
-        }
-        return QSize(200, heights[self.place_in_group(index)]())
+        if not self._heights:
+            # Kept: a long list asks thousands of times, and fonts are slow to measure.
+            member = self.member_height()
+            self._heights["alone"] = self.row_height()
+            self._heights["first"] = self.heading_height() + member
+            self._heights["later"] = member
+        return QSize(200, self._heights[self.place_in_group(index)])

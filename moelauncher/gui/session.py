@@ -128,7 +128,7 @@ class Session(QObject):
         )
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
-        self.cards = CardDesk(window, self.planner, self._jobs, self)
+        self.cards = CardDesk(window, services, self.planner, self._jobs, self)
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self
@@ -569,6 +569,8 @@ class Session(QObject):
     def _reply_ended(self, stats: GenerationStats) -> None:
         placement = self._texts.placement(self._loaded.plan) if self._loaded else ""
         self._last_stats = stats
+        if self._loaded is not None:
+            self.cards.note_reply(self._loaded.facts.path, self._loaded.plan, stats)
         self._context_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
         self._reply_closed()

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.machine import BackendDevice
 from moelauncher.gui.model_list_model import ModelListModel
 from tests.helpers.gguf_files import write_tiny_model
@@ -62,6 +63,7 @@ def test_the_card_of_the_selected_model_opens(driver: WindowDriver, folder: Path
     assert dialog is not None
     assert dialog.name.text() == "Alpha"
     assert dialog.here_title.isVisible()
+    assert any("not measured here yet" in label.text() for label in dialog.findChildren(QLabel))
     dialog.close()
     assert driver.program.session.cards.dialog is None
     # From the row's menu, for any model.
@@ -70,6 +72,17 @@ def test_the_card_of_the_selected_model_opens(driver: WindowDriver, folder: Path
     again = driver.program.session.cards.dialog
     assert again is not None
     again.close()
+    # A reply's rate is remembered, and told from then on.
+    plan = driver.program.session.planner.plan
+    assert plan is not None
+    stats = GenerationStats("stop", 10, 0, 100, 50.0, 38.4, 0.2, 3.0, 110)
+    driver.program.session.cards.note_reply(folder / "a.gguf", plan, stats)
+    driver.press("cardButton")
+    driver.wait(lambda: driver.program.session.cards.dialog is not None)
+    last = driver.program.session.cards.dialog
+    assert last is not None
+    assert any("38.4 tok/s in a chat here" in label.text() for label in last.findChildren(QLabel))
+    last.close()
 
 
 def test_rows_are_judged_in_the_built_window(driver: WindowDriver) -> None:
