@@ -5,6 +5,7 @@ GUI thread; reading the header and judging the model are pool jobs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -41,9 +42,11 @@ class CardDesk(QObject):
         services: Services,
         planner: Planner,
         jobs: JobRunner,
+        measured: Callable[[ModelFacts], str],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._measured = measured
         self._window = window
         self._state = services.state
         self._planner = planner
@@ -99,7 +102,8 @@ class CardDesk(QObject):
         if facts is None:
             return
         self._asked = (facts.path, machine, context)
-        measured = speed_text(self._state.get(_SPEEDS), str(facts.path))
+        chats = speed_text(self._state.get(_SPEEDS), str(facts.path))
+        measured = "; ".join(text for text in (self._measured(facts), chats) if text)
         self._jobs.start(
             "card",
             lambda report, cancelled: card_of(facts, machine, context, measured=measured),

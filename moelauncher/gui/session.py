@@ -128,7 +128,9 @@ class Session(QObject):
         )
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
-        self.cards = CardDesk(window, services, self.planner, self._jobs, self)
+        self.cards = CardDesk(
+            window, services, self.planner, self._jobs, self.tuning.best_text, self
+        )
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self

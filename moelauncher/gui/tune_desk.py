@@ -36,7 +36,7 @@ from moelauncher.core.tune_events import (
 )
 from moelauncher.core.tune_plan import TunePlan, tune_plan
 from moelauncher.core.tune_text import decision_text
-from moelauncher.core.units import format_bytes, format_duration, format_tokens
+from moelauncher.core.units import format_bytes, format_duration, format_rate, format_tokens
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
@@ -140,6 +140,20 @@ class TuneDesk(QObject):
         self._window.placement.slider.set_speeds(
             {} if dense else {one.stop: one.median for one in speeds}
         )
+
+    def best_text(self, facts: ModelFacts) -> str:
+        """The fastest setting of a model that was measured here, as a line; "" where none was."""
+        dense = not facts.expert_layers
+        speeds = self._speeds_for(facts, dense)
+        if not speeds:
+            return ""
+        best = max(speeds, key=lambda one: one.median)
+        text = (
+            self.tr("{rate} measured, with {n} layers on the GPU")
+            if dense
+            else self.tr("{rate} measured, with {n} expert layers on the CPU")
+        )
+        return text.format(rate=format_rate(best.median), n=best.stop)
 
     def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
         if self._store is None or self._snapshot is None or not self._devices:
