@@ -87,6 +87,10 @@ class BlockSums:
     has_nextn: bool = False
 
 
+#: Tied models that llama.cpp gives no second copy: the output reads ``token_embd`` in RAM.
+_READS_EMBEDDING_IN_PLACE = frozenset({"bitnet"})
+
+
 class TensorSurvey:
     """One pass over the tensor table; the attributes are what it found."""
 
@@ -100,6 +104,7 @@ class TensorSurvey:
             TOKEN_EMBD in names
             and "output.weight" not in names
             and keys.arch not in ENCODER_ARCHITECTURES
+            and keys.arch not in _READS_EMBEDDING_IN_PLACE
         )
         self.input_bytes = 0
         self.output_bytes = 0  # without a tied copy

@@ -77,9 +77,9 @@ class DeviceWatch:
                 return self._ask(lambda: describe_devices(self._child))
             if not any(device.kind != "cpu" for device in self._known):
                 return self._known  # nothing that could fill up or be held
+            self._child.sleep(idle_s=IDLE_S)
             if self._here:
                 return self._ask(self._ask_here)
-            self._child.sleep(idle_s=IDLE_S)
             if self._child.pid is not None and not self._measured_elsewhere:
                 # It is awake; being asked by a meter keeps nobody awake.
                 return self._ask(lambda: describe_devices(self._child, counts=False))

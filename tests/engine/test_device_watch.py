@@ -107,6 +107,7 @@ def test_with_a_model_here_this_process_asks_itself(clock: Clock) -> None:
     watch.computes_here()
     assert watch.devices() == tuple(here)
     assert child.asked == [True]
+    assert child.naps == [IDLE_S], "what the child holds of the GPU is needed by the model"
 
 
 def test_the_child_does_not_push_a_model_off_its_gpu(clock: Clock) -> None:
