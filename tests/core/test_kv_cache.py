@@ -28,6 +28,7 @@ def _mib(n_bytes: int) -> float:
         ("qwen3-coder-30b-a3b-q8_0", 65536, "f16", 6144.00),
         ("qwen3-30b-a3b-q4_k_m", 16384, "f16", 384.00 + 1152.00),
         ("deepseek-v2-lite-q4_0", 4096, "f16", 1080.00),
+        ("glm-4.5-air-q4_k", 131072, "f16", 23552.00),  # block 46 keeps none
         ("qwen3.5-35b-a3b-20.61gib", 4096, "f16", 80.00),
         ("qwen3.5-35b-a3b-20.61gib", 262144, "q4_0", 1440.00),
     ],

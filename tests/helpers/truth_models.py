@@ -78,6 +78,8 @@ def write_truth_model(folder: Path, name: str) -> Path:
             writer.add_array(full, value)
         elif isinstance(value, str):
             writer.add_string(full, value)
+        elif isinstance(value, bool):
+            writer.add_bool(full, value)
         elif isinstance(value, float):
             writer.add_float32(full, value)
         else:
@@ -173,14 +175,14 @@ def _q4_k_m(part: str, layer: int) -> GGMLQuantizationType:
     return _Q4_K
 
 
-def _gpt_oss_20b() -> _Truth:
-    d, n_vocab, n_expert = 2880, 201088, 32
+def _gpt_oss(n_layer: int, n_expert: int) -> _Truth:
+    d, n_vocab = 2880, 201088
     rows: list[_Row] = [
         ("token_embd.weight", (d, n_vocab), _Q8_0),
         ("output_norm.weight", (d,), _F32),
         ("output.weight", (d, n_vocab), _Q8_0),
     ]
-    for i in range(24):
+    for i in range(n_layer):
         b = f"blk.{i}."
         rows += _f32(b, attn_norm=d, post_attention_norm=d, attn_sinks=64)
         for part, shape in {
@@ -197,7 +199,7 @@ def _gpt_oss_20b() -> _Truth:
             rows.append((f"{b}ffn_{part}_exps.weight", (d, d, n_expert), _MXFP4))
             rows.append((f"{b}ffn_{part}_exps.bias", (d, n_expert), _F32))
     keys = {
-        "block_count": 24,
+        "block_count": n_layer,
         "context_length": 131072,
         "embedding_length": d,
         "feed_forward_length": d,
@@ -288,6 +290,62 @@ def _qwen35_35b() -> _Truth:
     return _Truth("qwen35moe", n_vocab, keys, tuple(rows))
 
 
+def _glm_45_air() -> _Truth:
+    """46 blocks and one for multi-token prediction, which is in the file and never loaded."""
+    d, n_vocab, n_expert, width = 4096, 151552, 128, 1408
+    head, n_head, n_kv = 128, 96, 8
+    rows: list[_Row] = [
+        ("token_embd.weight", (d, n_vocab), _Q4_K),
+        ("output_norm.weight", (d,), _F32),
+        ("output.weight", (d, n_vocab), _Q6_K),
+    ]
+    for i in range(47):
+        b = f"blk.{i}."
+        rows += _f32(b, attn_norm=d, post_attention_norm=d)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for part, n_out in {"q": n_head * head, "k": n_kv * head, "v": n_kv * head}.items():
+            shapes[f"attn_{part}"] = (d, n_out)
+            rows.append((f"{b}attn_{part}.bias", (n_out,), _F32))
+        shapes["attn_output"] = (n_head * head, d)
+        if i == 0:
+            shapes |= {"ffn_gate": (d, 10944), "ffn_up": (d, 10944), "ffn_down": (10944, d)}
+        else:
+            rows.append((f"{b}ffn_gate_inp.weight", (d, n_expert), _F32))
+            rows.append((f"{b}exp_probs_b.bias", (n_expert,), _F32))
+            for part, pair in {"gate": (d, width), "up": (d, width), "down": (width, d)}.items():
+                shapes[f"ffn_{part}_exps"] = (*pair, n_expert)
+                shapes[f"ffn_{part}_shexp"] = pair
+        if i == 46:
+            shapes["nextn.eh_proj"] = (2 * d, d)
+            rows += _f32(f"{b}nextn.", enorm=d, hnorm=d, shared_head_norm=d)
+        for part, shape in shapes.items():
+            # Rows of 10944 and 1408 values are no multiple of 256: llama-quantize falls back.
+            rows.append((f"{b}{part}.weight", shape, _Q4_K if shape[0] % 256 == 0 else _Q8_0))
+    keys = {
+        "block_count": 47,
+        "nextn_predict_layers": 1,
+        "context_length": 131072,
+        "embedding_length": d,
+        "feed_forward_length": 10944,
+        "attention.head_count": n_head,
+        "attention.head_count_kv": n_kv,
+        "attention.key_length": head,
+        "attention.value_length": head,
+        "attention.layer_norm_rms_epsilon": 1e-5,
+        "rope.dimension_count": 64,
+        "rope.freq_base": 1e6,
+        "leading_dense_block_count": 1,
+        "expert_count": n_expert,
+        "expert_used_count": 8,
+        "expert_shared_count": 1,
+        "expert_feed_forward_length": width,
+        "expert_weights_scale": 1.0,
+        "expert_weights_norm": True,
+        "expert_gating_func": 2,
+    }
+    return _Truth("glm4moe", n_vocab, keys, tuple(rows))
+
+
 def _deepseek_v2_lite() -> _Truth:
     d, n_vocab, n_expert, width = 2048, 102400, 64, 1408
     rows: list[_Row] = [
@@ -344,7 +402,9 @@ def _deepseek_v2_lite() -> _Truth:
 _BUILDERS: dict[str, Callable[[], _Truth]] = {
     "qwen3-30b-a3b-q4_k_m": lambda: _qwen3_30b(40960, 6144, _q4_k_m),
     "qwen3-coder-30b-a3b-q8_0": lambda: _qwen3_30b(262144, 5472, lambda _part, _layer: _Q8_0),
-    "gpt-oss-20b-mxfp4": _gpt_oss_20b,
+    "gpt-oss-20b-mxfp4": lambda: _gpt_oss(24, 32),
+    "gpt-oss-120b-mxfp4": lambda: _gpt_oss(36, 128),
+    "glm-4.5-air-q4_k": _glm_45_air,
     "qwen3.5-35b-a3b-20.61gib": _qwen35_35b,
     "deepseek-v2-lite-q4_0": _deepseek_v2_lite,
 }
