@@ -12,6 +12,7 @@ Big files that are costly to make (sample models) go under ``session_cache``.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ from tests.helpers.leaks import ThreadWatch
 from tests.helpers.places import build_cache, private_environment
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores Ctrl+C, and so would every program that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BUILD_CACHE = build_cache(os.environ)
 """Read before any test moves HOME."""
