@@ -18,6 +18,7 @@ from moelauncher.core.known_architectures import (
     DIFFUSION_ARCHITECTURES,
     DRAFT_ARCHITECTURES,
     EMBEDDING_ARCHITECTURES,
+    KNOWN_ARCHITECTURES,
     NEXTN_REPURPOSED,
     OTHER_ARCHITECTURES,
 )
@@ -282,6 +283,10 @@ def _role(keys: ModelKeys, tensors: Sequence[TensorInfo]) -> str:
         return "imatrix"
     if arch in DIFFUSION_ARCHITECTURES:
         return "diffusion"
+    if arch not in KNOWN_ARCHITECTURES:
+        told = _role_by_tensors(tensors)
+        if told:
+            return told
     if not tensors:
         return "vocab"
     if arch in DRAFT_ARCHITECTURES or _holds_only_mtp(keys, tensors):
@@ -294,6 +299,31 @@ def _role(keys: ModelKeys, tensors: Sequence[TensorInfo]) -> str:
     if arch in OTHER_ARCHITECTURES or arch.startswith("controlvector"):
         return "other"
     return _role_by_tags(keys.metadata.get("general.tags"))
+
+
+#: How tensors of image and video models begin; their converters often name no architecture.
+_DIFFUSION_TENSORS = (
+    "model.diffusion_model.",
+    "first_stage_model.",
+    "cond_stage_model.",
+    "double_blocks.",
+    "single_blocks.",
+    "joint_blocks.",
+    "transformer_blocks.",
+    "input_blocks.",
+)
+
+
+def _role_by_tensors(tensors: Sequence[TensorInfo]) -> str:
+    """The role that tensor names give away where the architecture says nothing; "" for none."""
+    names = [tensor.name for tensor in tensors]
+    if names and all(name.endswith((".lora_a", ".lora_b")) for name in names):
+        return "lora"
+    if names and all(name.endswith((".in_sum2", ".counts")) for name in names):
+        return "imatrix"
+    if any(name.startswith(("v.blk.", "mm.")) for name in names):
+        return "mmproj"
+    return "diffusion" if any(name.startswith(_DIFFUSION_TENSORS) for name in names) else ""
 
 
 def _role_by_tags(tags: object) -> str:

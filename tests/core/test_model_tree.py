@@ -9,7 +9,8 @@ import pytest
 
 from moelauncher.core.catalog import scan
 from tests.helpers.command_line import moelauncher
-from tests.helpers.model_tree import write_model_tree
+from tests.helpers.expert_layouts import ExpertLayout, write_layout
+from tests.helpers.model_tree import write_model_tree, write_small_file
 
 BLOB = "ollama/blobs/sha256-" + "ab" * 32
 EYE = "ollama/blobs/sha256-" + "cd" * 32
@@ -104,3 +105,33 @@ def test_sizes_are_those_of_all_files(tree: Path) -> None:
 def test_one_place_named_twice_is_listed_once(tree: Path) -> None:
     once = [entry.path for entry in scan([tree])]
     assert [entry.path for entry in scan([tree, tree / "plain", tree])] == once
+
+
+@pytest.mark.parametrize(
+    ("tensor", "role"),
+    [
+        ("model.diffusion_model.input_blocks.0.0.weight", "diffusion"),
+        ("double_blocks.0.img_attn.qkv.weight", "diffusion"),
+        ("blk.0.attn_q.weight.lora_a", "lora"),
+        ("blk.0.attn_q.weight.in_sum2", "imatrix"),
+        ("v.blk.0.attn_q.weight", "mmproj"),
+    ],
+)
+def test_files_that_name_no_architecture_are_told_by_their_tensors(
+    tmp_path: Path, tensor: str, role: str
+) -> None:
+    path = write_small_file(tmp_path / "x.gguf", "unheard-of", {}, {tensor: (32, 32)})
+    nameless = path.read_bytes().replace(b"general.architecture", b"general.architectura")
+    path.write_bytes(nameless)
+    (entry,) = scan([tmp_path])
+    assert entry.role == role
+    assert not entry.offered
+
+
+def test_counts_may_be_lists_with_one_number_a_block(tmp_path: Path) -> None:
+    """As files with layers of different widths have them; 0 marks a block without experts."""
+    layout = ExpertLayout(
+        "qwen3moe", ("aD", "aE", "aE"), {"expert_used_count": [0, 2, 2], "expert_count": [0, 4, 4]}
+    )
+    (entry,) = scan([write_layout(tmp_path / "x.gguf", layout)])
+    assert (entry.n_expert, entry.n_expert_used, entry.n_moe_layers) == (4, 2, 2)
