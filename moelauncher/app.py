@@ -134,9 +134,12 @@ class Program(QObject):
             self.window.restore(stored)
         self.window.watch_drops()
         self._arguments = arguments
-        notes = [*self._settings.notes, self._log.problem]
-        for note in filter(None, notes):
-            self.window.status.set_message(note, "warning")
+        notes = [note for note in (*self._settings.notes, self._log.problem) if note]
+        for note in notes:
+            _log.warning("%s", note)
+        if notes:
+            # In one: the status line holds one message.
+            self.window.status.set_message(" ".join(notes), "warning")
 
     def start(self) -> None:
         """Show the window; everything slow begins after its first paint."""

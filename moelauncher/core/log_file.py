@@ -6,6 +6,7 @@ In: Python's logging, and llama.cpp's lines as :class:`NativeLog` events. Out: a
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import logging.handlers
 import threading
@@ -61,6 +62,11 @@ class _QuietFile(logging.handlers.RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
         """Lose the line."""
+
+    def close(self) -> None:
+        """Let go of the file, also where its last lines do not fit on the disk."""
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 class LogSetup:

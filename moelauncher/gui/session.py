@@ -333,6 +333,9 @@ class Session(QObject):
 
     def _select(self, entry: object) -> None:
         self._entry = entry if isinstance(entry, CatalogEntry) else None
+        if self.state is SessionState.FAILED:
+            # Why the other one failed; "this file" would now mean the wrong one.
+            self._window.status.clear_message()
         self._jobs.cancel("facts")
         if self._entry is None:
             self._selected(Selection.NONE, None)

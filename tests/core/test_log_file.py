@@ -70,3 +70,12 @@ def test_close_undoes_it(tmp_path: Path) -> None:
     before = list(root.handlers), root.level
     LogSetup(tmp_path / "x.log").close()
     assert (list(root.handlers), root.level) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that only Linux has")
+def test_a_full_disk_does_not_stop_the_end(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").symlink_to("/dev/full")
+    setup = LogSetup(tmp_path / "log.txt")
+    logging.getLogger("moelauncher.test").warning("does not fit")
+    setup.close()
+    assert setup.tail.lines_after(0)[0][0].endswith("does not fit")
