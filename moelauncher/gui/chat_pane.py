@@ -18,6 +18,7 @@ from moelauncher.gui import theme as look
 from moelauncher.gui.chat_view import ChatView
 from moelauncher.gui.composer import Composer
 from moelauncher.gui.context_offer import ContextOffer
+from moelauncher.gui.find_bar import FindBar
 from moelauncher.gui.message_scroll import COLUMN_MAX_PX
 from moelauncher.gui.undo_bar import UndoBar
 
@@ -32,6 +33,7 @@ class ChatPane(QWidget):
         stop_requested(): the user wants the running reply to end.
         new_chat_requested(): the user wants to start over.
         turn_action(str, int): one of the actions beneath a message, and the key of its turn.
+        files_dropped(list): quote these files (Path) into the message.
         edit_cancelled(): the message that was being edited stays as it is.
     """
 
@@ -39,6 +41,7 @@ class ChatPane(QWidget):
     stop_requested = Signal()
     new_chat_requested = Signal()
     turn_action = Signal(str, int)
+    files_dropped = Signal(list)
     edit_cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -47,6 +50,7 @@ class ChatPane(QWidget):
         self.setProperty("panel", True)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.view = ChatView(self)
+        self.find_bar = FindBar(self.view, self)
         self.composer = Composer(self)
         self.composer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
         self._notice = QLabel(self)
@@ -77,6 +81,7 @@ class ChatPane(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(look.GRID)
+        column.addWidget(self.find_bar)
         column.addWidget(self.view, 1)
         column.addLayout(undo_row)
         column.addWidget(self._notice)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 from moelauncher.core.conversation import Conversation, ShownTurn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
+from moelauncher.gui.chat_find import ChatFind
 from moelauncher.gui.chat_pointer import ChatPointer
 from moelauncher.gui.message_view import MessageView
 from moelauncher.gui.reply_message import ReplyMessage
@@ -35,6 +36,7 @@ class ChatView(ChatPointer):
         self.setAccessibleName(self.tr("Chat"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._clock = clock
+        self._find = ChatFind(self._column)
 
     # What is shown
 
@@ -52,6 +54,7 @@ class ChatView(ChatPointer):
 
     def clear(self) -> None:
         """Forget all messages."""
+        self._find.search("")
         self._column.set_messages(())
         self._selection.clear()
         self._hover = self._focused = self._copied_in = self._under = None
@@ -91,6 +94,7 @@ class ChatView(ChatPointer):
         if first_new < max(len(old), len(messages)):
             self._selection.clear()
         self._hover = self._focused = self._copied_in = self._under = None
+        self._find.search("")
         self._column.set_messages(messages)
         self._mark_last()
         self._sync()
@@ -141,6 +145,32 @@ class ChatView(ChatPointer):
             reply.fail(error)
             self._last_changed()
             self._announce(error.sentence)
+
+    # Search
+
+    @property
+    def hits(self) -> tuple[int, int]:
+        """How many places the search found, and which of them is shown (from 0)."""
+        return self._find.n_hits, self._find.at
+
+    def find_text(self, text: str) -> None:
+        """Mark every place of ``text``, and show the last; an empty one ends the search."""
+        self._find.search(text)
+        self._show_hit()
+
+    def step_hit(self, step: int) -> None:
+        """Show the next place that was found, or the one before."""
+        self._find.step(step)
+        self._show_hit()
+
+    def _show_hit(self) -> None:
+        self._sync()
+        y = self._find.y()
+        if y is not None:
+            bar, page = self.verticalScrollBar(), self.viewport().height()
+            if not bar.value() + 24 <= y <= bar.value() + page - 48:
+                bar.setValue(round(y) - page // 3)
+        self.viewport().update()
 
     # Messages
 

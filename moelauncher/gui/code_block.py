@@ -51,7 +51,7 @@ class CodeBlock:
 def code_font() -> QFont:
     """The system's fixed font, in the size of the body text."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font.setPixelSize(look.font("body").pixelSize() - 1)
+    font.setPixelSize(look.chat_font("body").pixelSize() - 1)
     font.setStyleHint(QFont.StyleHint.Monospace)
     return font
 
@@ -128,7 +128,7 @@ def card_rect(document: QTextDocument, code: CodeBlock, width: float) -> QRectF:
 
 def copy_rect(card: QRectF, label: str) -> QRectF:
     """Where the Copy button is, given the card and the button's text."""
-    text_px = QFontMetricsF(look.font("small")).horizontalAdvance(label)
+    text_px = QFontMetricsF(look.chat_font("small")).horizontalAdvance(label)
     width = text_px + 2 * look.GRID
     return QRectF(card.right() - width - look.HALF, card.top() + 3, width, HEADER_PX - 6)
 
@@ -140,7 +140,7 @@ def paint_card(painter: QPainter, card: QRectF, language: str, colors: look.Pale
     painter.setBrush(colors.surface)
     painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), look.RADIUS, look.RADIUS)
     if language:
-        painter.setFont(look.font("small"))
+        painter.setFont(look.chat_font("small"))
         painter.setPen(colors.muted)
         room = QRectF(card.topLeft() + QPointF(PAD_PX, 0), card.bottomRight())
         room.setHeight(HEADER_PX)

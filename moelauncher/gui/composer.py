@@ -228,7 +228,7 @@ class Composer(QWidget):
         column.addLayout(row)
         self.setFocusProxy(self.field)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        look.theme().changed.connect(self.update)
+        look.theme().changed.connect(self._restyle)
         self._refresh()
 
     def set_model_name(self, name: str) -> None:
@@ -243,6 +243,12 @@ class Composer(QWidget):
             self._draft = self.field.toPlainText()
         self._put(text)
         self.edit_line.show()
+        self.field.setFocus()
+
+    def add_text(self, text: str) -> None:
+        """Put ``text`` behind what is being written."""
+        before = self.field.toPlainText().rstrip()
+        self._put(f"{before}\n\n{text}" if before else text)
         self.field.setFocus()
 
     def end_edit(self) -> None:
@@ -295,6 +301,13 @@ class Composer(QWidget):
         else:
             tip = self.tr("{used} of {total} tokens of the context, this message included.")
         self.context.setToolTip(tip.format(used=f"{used:,}", total=f"{total:,}"))
+
+    def _restyle(self) -> None:
+        font = look.chat_font()
+        if self.field.font().pixelSize() != font.pixelSize():
+            self.field.setFont(font)
+            self.field.document().setDefaultFont(font)
+        self.update()
 
     def _submit(self) -> None:
         text = self.field.toPlainText().strip()

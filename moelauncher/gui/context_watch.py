@@ -6,18 +6,31 @@ only.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from PySide6.QtCore import QObject, QTimer
 
 from moelauncher.core import settings as keys
 from moelauncher.core.context_room import nearly_full, oldest_to_leave_out
 from moelauncher.core.engine_protocol import Engine
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.quoted_file import quote_file
 from moelauncher.core.settings import Settings
 from moelauncher.gui.chat_session import ChatSession
-from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.jobs import JobRunner, Report
 from moelauncher.gui.main_window import MainWindow
 
 REST_MS = 250
+
+
+@dataclass(frozen=True)
+class _Quoted:
+    """A file's text as it goes into the message. ``n_tokens``: None without a model."""
+
+    name: str
+    text: str
+    n_tokens: int | None
 
 
 class ContextWatch(QObject):
@@ -45,6 +58,7 @@ class ContextWatch(QObject):
         window.chat.composer.field.textChanged.connect(self._rest.start)
         chat.changed.connect(self._rest.start)
         chat.reply_wanted.connect(self._forget)
+        window.chat.files_dropped.connect(self._quote)
         offer = window.chat.offer
         offer.leave_out_requested.connect(self._leave_out)
         offer.enlarge_requested.connect(self._enlarge)
@@ -130,6 +144,33 @@ class ContextWatch(QObject):
 
     def _failed(self, error: LauncherError) -> None:
         self._window.status.set_message(error.sentence, "error")
+
+    def _quote(self, paths: list[Path]) -> None:
+        """Put text files into the message, and say how long each is."""
+
+        def read(report: Report, cancelled: object) -> object:
+            for path in paths:
+                try:
+                    text = quote_file(path)
+                    report(_Quoted(path.name, text, self._engine.count_tokens(text)))
+                except LauncherError as error:
+                    report(error)
+            return None
+
+        self._jobs.start("quote", read, lambda _: None, self._failed, self._quoted)
+
+    def _quoted(self, answer: object) -> None:
+        if isinstance(answer, LauncherError):
+            self._failed(answer)
+            return
+        if not isinstance(answer, _Quoted):
+            return
+        self._window.chat.composer.add_text(answer.text)
+        if answer.n_tokens is not None:
+            told = self.tr("{name} was quoted: {n} tokens.").format(
+                name=answer.name, n=f"{answer.n_tokens:,}"
+            )
+            self._window.status.set_message(told, "info")
 
     def _enlarge(self) -> None:
         combo = self._window.placement.context

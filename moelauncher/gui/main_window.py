@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDragLeaveEvent,
+    QDragMoveEvent,
     QDropEvent,
     QGuiApplication,
     QKeySequence,
@@ -55,6 +56,7 @@ class _DropHint(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.quotes = False  # whether the files would go into the message
         self.hide()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -67,9 +69,10 @@ class _DropHint(QWidget):
         painter.drawRoundedRect(frame, RADIUS, RADIUS)
         painter.setPen(colors.text)
         painter.setFont(font("title", bold=True))
-        painter.drawText(
-            frame, Qt.AlignmentFlag.AlignCenter, self.tr("Drop GGUF files or folders to add them")
-        )
+        text = self.tr("Drop GGUF files or folders to add them")
+        if self.quotes:
+            text = self.tr("Drop text files to quote them in the message")
+        painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, text)
 
 
 class _RightSide(QScrollArea):
@@ -255,33 +258,47 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.DragLeave:
             self._drop_hint.hide()
         elif isinstance(event, QDropEvent) and _paths(event.mimeData()):
+            over_chat = isinstance(watched, QWidget) and self.chat.isAncestorOf(watched)
             if event.type() == QEvent.Type.Drop:
-                self._take(event)
+                self._take(event, over_chat)
             else:
-                self._greet(event)
+                self._greet(event, over_chat)
             return True
         return super().eventFilter(watched, event)
 
-    def _greet(self, event: QDropEvent) -> None:
-        if not _paths(event.mimeData()):
+    def _greet(self, event: QDropEvent, over_chat: bool) -> None:
+        paths = _paths(event.mimeData())
+        if not paths:
             return
         event.acceptProposedAction()
+        self._drop_hint.quotes = over_chat and _quotable(paths)
+        self._drop_hint.update()
         self._drop_hint.setGeometry(self._center.rect())
         self._drop_hint.raise_()
         self._drop_hint.show()
 
-    def _take(self, event: QDropEvent) -> None:
+    def _take(self, event: QDropEvent, over_chat: bool) -> None:
         self._drop_hint.hide()
         paths = _paths(event.mimeData())
         if paths:
             event.acceptProposedAction()
-            self.paths_dropped.emit(paths)
+            if over_chat and _quotable(paths):
+                self.chat.files_dropped.emit(paths)
+            else:
+                self.paths_dropped.emit(paths)
+
+    def _over_chat(self, event: QDropEvent) -> bool:
+        point = self.chat.mapFrom(self, event.position().toPoint())
+        return self.chat.rect().contains(point)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        self._greet(event)
+        self._greet(event, self._over_chat(event))
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self._greet(event, self._over_chat(event))
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self._take(event)
+        self._take(event, self._over_chat(event))
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self._drop_hint.hide()
@@ -289,6 +306,11 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closing.emit()
         super().closeEvent(event)
+
+
+def _quotable(paths: Sequence[Path]) -> bool:
+    """Whether files are for the chat: no models, no folders."""
+    return all(path.suffix.lower() != ".gguf" and not path.is_dir() for path in paths)
 
 
 def _paths(mime: QMimeData) -> list[Path]:

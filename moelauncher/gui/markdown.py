@@ -57,7 +57,7 @@ class ReplyDocument(QTextDocument):
         super().__init__()
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
-        self.setDefaultFont(look.font("body"))
+        self.setDefaultFont(look.chat_font("body"))
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setDefaultTextOption(option)
@@ -239,7 +239,7 @@ def _style_block(block: QTextBlock, colors: look.Palette) -> None:
     cursor = QTextCursor(block)
     cursor.mergeBlockFormat(shape)
     ink = colors.muted if depth else colors.text
-    body_px = look.font("body").pixelSize()
+    body_px = look.chat_font("body").pixelSize()
     for start, length, run in _runs(block):
         style = QTextCharFormat(run)
         style.setForeground(colors.accent_text if run.isAnchor() else ink)

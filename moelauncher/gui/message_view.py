@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
+    QColor,
     QFontMetricsF,
     QPainter,
     QPalette,
@@ -59,6 +60,10 @@ class HotSpot:
     payload: str = ""
 
 
+#: A place that a search found in a part: start, end, and whether it is the present one.
+Hit = tuple[int, int, bool]
+
+
 @dataclass
 class TextPart:
     """A laid out document within a message."""
@@ -68,6 +73,7 @@ class TextPart:
     origin: QPointF
     codes: tuple[CodeBlock, ...] = ()
     quotes: tuple[tuple[int, int], ...] = ()  # (text block, depth)
+    hits: tuple[Hit, ...] = ()  # what a search found
 
     @property
     def selectable(self) -> bool:
@@ -122,6 +128,11 @@ class MessageView:
         raise NotImplementedError
 
     @property
+    def searched_text(self) -> str:
+        """All that a search may find in this message."""
+        return self.source_text
+
+    @property
     def plain_body(self) -> str:
         """What was said, as it reads on the screen, without Markdown's marks."""
         return self.source_text
@@ -140,8 +151,8 @@ class MessageView:
         """Guess ``height`` for ``width`` without laying out anything."""
         if self._width == width:
             return
-        line_px = look.font("body").pixelSize() * 1.5
-        per_line = max(20.0, min(width, REPLY_MAX_PX) / (look.font("body").pixelSize() * 0.5))
+        line_px = look.chat_font("body").pixelSize() * 1.5
+        per_line = max(20.0, min(width, REPLY_MAX_PX) / (look.chat_font("body").pixelSize() * 0.5))
         text = self.source_text
         lines = text.count("\n") + len(text) / per_line + 1
         self.height = self._estimated(lines * line_px)
@@ -209,7 +220,7 @@ class MessageView:
         self._version_rect = QRectF()
         if self.shown is None or self.streaming:
             return
-        font = QFontMetricsF(look.font("small"))
+        font = QFontMetricsF(look.chat_font("small"))
         row = [
             (kind, label, font.horizontalAdvance(label) + 2 * look.GRID)
             for kind, label in self._actions(self.shown)
@@ -244,7 +255,7 @@ class MessageView:
     def _paint_version(self, painter: QPainter, colors: look.Palette) -> None:
         if self._version_rect.isEmpty():
             return
-        painter.setFont(look.font("small", figures=True))
+        painter.setFont(look.chat_font("small", figures=True))
         painter.setPen(colors.muted)
         painter.drawText(self._version_rect, Qt.AlignmentFlag.AlignCenter, self._version_text())
 
@@ -268,15 +279,14 @@ class MessageView:
         context.palette.setColor(QPalette.ColorRole.Text, colors.text)
         context.palette.setColor(QPalette.ColorRole.HighlightedText, colors.text)
         context.palette.setColor(QPalette.ColorRole.WindowText, colors.border)
+        marked = [
+            (start, end, look.faded(colors.warn, 0.55 if present else 0.25))
+            for start, end, present in part.hits
+        ]
         if selected is not None:
-            mark = QAbstractTextDocumentLayout.Selection()
-            mark.cursor = QTextCursor(part.document)
-            mark.cursor.setPosition(selected[0])
-            mark.cursor.setPosition(selected[1], QTextCursor.MoveMode.KeepAnchor)
-            ink = QTextCharFormat()
-            ink.setBackground(look.faded(colors.accent, 0.35))
-            mark.format = ink
-            context.selections = [mark]
+            marked.append((*selected, look.faded(colors.accent, 0.35)))
+        if marked:
+            context.selections = [_marked(part, *stretch) for stretch in marked]
         painter.save()
         painter.translate(part.origin)
         part.document.documentLayout().draw(painter, context)
@@ -285,7 +295,7 @@ class MessageView:
     def _paint_hot_spot(
         self, painter: QPainter, spot: HotSpot, hovered: bool, colors: look.Palette
     ) -> None:
-        painter.setFont(look.font("small"))
+        painter.setFont(look.chat_font("small"))
         button = spot.kind == "copy" or spot.kind in ACTIONS
         if button and hovered:
             painter.setPen(Qt.PenStyle.NoPen)
@@ -300,6 +310,19 @@ class MessageView:
             Qt.AlignmentFlag.AlignHCenter if button else Qt.AlignmentFlag.AlignLeft
         )
         painter.drawText(spot.rect, flags, spot.label)
+
+
+def _marked(
+    part: TextPart, start: int, end: int, color: QColor
+) -> QAbstractTextDocumentLayout.Selection:
+    mark = QAbstractTextDocumentLayout.Selection()
+    mark.cursor = QTextCursor(part.document)
+    mark.cursor.setPosition(start)
+    mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+    ink = QTextCharFormat()
+    ink.setBackground(color)
+    mark.format = ink
+    return mark
 
 
 def _place_of(shown: ShownTurn) -> tuple[object, ...]:

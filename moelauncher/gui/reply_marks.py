@@ -31,7 +31,7 @@ def paint_caret(painter: QPainter, part: TextPart) -> None:
         x = line.x() + line.width() - text_px - 4
     else:
         x = line.x() + text_px + 2
-    height = QFontMetricsF(look.font("body")).height()
+    height = QFontMetricsF(look.chat_font("body")).height()
     place = part.document.documentLayout().blockBoundingRect(block).topLeft() + part.origin
     top = place.y() + line.y() + max(0.0, line.height() - height - 2)
     painter.fillRect(QRectF(place.x() + x, top, 2, height), look.theme().colors.accent)
@@ -40,7 +40,7 @@ def paint_caret(painter: QPainter, part: TextPart) -> None:
 def paint_progress(painter: QPainter, area: QRectF, text: str, share: float | None) -> None:
     """Draw what the model does before its first token; ``share`` 0..1, None: no bar."""
     colors = look.theme().colors
-    painter.setFont(look.font("small", figures=True))
+    painter.setFont(look.chat_font("small", figures=True))
     painter.setPen(colors.muted)
     painter.drawText(
         QRectF(area.left(), area.top(), REPLY_MAX_PX, PROGRESS_TEXT_PX),

@@ -112,6 +112,15 @@ class ReplyMessage(MessageView):
         return "\n".join(text for text in shown if text)
 
     @property
+    def searched_text(self) -> str:
+        # Markdown's marks may stand within words, and thinking is searched when unfolded.
+        thought = self._reasoning if self._thought_open else ""
+        return f"{self._text}\n{self.plain_body if self._has_marks() else ''}\n{thought}"
+
+    def _has_marks(self) -> bool:
+        return any(mark in self._text for mark in "*_`\\~[&")
+
+    @property
     def plain_body(self) -> str:
         if self._width is None:
             self.lay_out(REPLY_MAX_PX)
@@ -251,11 +260,11 @@ class ReplyMessage(MessageView):
         self, kind: str, runs: list[tuple[str, bool]], y: float, column: float, ink: QColor
     ) -> float:
         document = ReplyDocument()
-        document.setDefaultFont(look.font("small", figures=True))
+        document.setDefaultFont(look.chat_font("small", figures=True))
         cursor = QTextCursor(document)
         for text, strong in runs:
             shape = QTextCharFormat()
-            shape.setFont(look.font("small", bold=strong, figures=True))
+            shape.setFont(look.chat_font("small", bold=strong, figures=True))
             shape.setForeground(look.theme().colors.text if strong else ink)
             cursor.insertText(text, shape)
         document.setTextWidth(column)
@@ -348,8 +357,8 @@ class ReplyMessage(MessageView):
         if thinking and not self._thought_open:
             # A slow model thinks for minutes: the newest line shows that it is at work.
             tail = self._reasoning[-300:].strip().replace("\n", " ")
-            room = column - QFontMetricsF(look.font("small")).horizontalAdvance(label + " · ")
-            metrics = QFontMetricsF(look.font("small"))
+            room = column - QFontMetricsF(look.chat_font("small")).horizontalAdvance(label + " · ")
+            metrics = QFontMetricsF(look.chat_font("small"))
             tail = metrics.elidedText(tail, Qt.TextElideMode.ElideLeft, room)
             label += f" · {tail}" if tail else ""
         return label

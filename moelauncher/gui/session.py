@@ -52,6 +52,7 @@ from moelauncher.core.session_state import (
 )
 from moelauncher.core.token_rate import TokenRate
 from moelauncher.gui.card_desk import CardDesk
+from moelauncher.gui.chat_keys import ChatKeys
 from moelauncher.gui.chat_session import ChatSession
 from moelauncher.gui.context_watch import ContextWatch
 from moelauncher.gui.downloads import Downloads
@@ -137,6 +138,7 @@ class Session(QObject):
         )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.planner, self)
+        self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
         self.state = SessionState.EMPTY
         self._selection = Selection.NONE
         self._entry: CatalogEntry | None = None

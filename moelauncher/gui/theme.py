@@ -245,6 +245,13 @@ def font(
     return tabular(base) if figures else base
 
 
+def chat_font(size: str = "body", *, bold: bool = False, figures: bool = False) -> QFont:
+    """As :func:`font`, in the size that the user gave to the chat's text."""
+    result = font(size, bold=bold, figures=figures)
+    result.setPixelSize(max(8, round(result.pixelSize() * theme().chat_zoom / 100)))
+    return result
+
+
 def section_font() -> QFont:
     """The font of a pane's title (which is written in capitals)."""
     result = font("small", bold=True, spacing_px=0.4)
@@ -282,6 +289,7 @@ class Theme(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._mode = "system"
+        self._chat_zoom = 100
         self._colors = LIGHT
         self._app: QApplication | None = None
 
@@ -299,6 +307,17 @@ class Theme(QObject):
     def mode(self) -> str:
         """What was asked for: "system", "dark" or "light"."""
         return self._mode
+
+    @property
+    def chat_zoom(self) -> int:
+        """The size of the chat's text, in percent of the usual one."""
+        return self._chat_zoom
+
+    def set_chat_zoom(self, percent: int) -> None:
+        """Make the chat's text larger or smaller."""
+        if percent != self._chat_zoom:
+            self._chat_zoom = percent
+            self.changed.emit()
 
     def apply(self, app: QApplication, mode: str) -> None:
         """Style ``app``; with "system" the system's scheme is followed live."""

@@ -100,7 +100,7 @@ class UserMessage(MessageView):
         self.height = self._bubble_height + ACTIONS_PX
 
     def _estimated(self, text_height: float) -> float:
-        line_px = look.font("body").pixelSize() * 1.5
+        line_px = look.chat_font("body").pixelSize() * 1.5
         if self._long and not self._open:
             text_height = SHOWN_USER_LINES * line_px + FOLD_HEIGHT
         return text_height + 2 * BUBBLE_PAD_Y + ACTIONS_PX

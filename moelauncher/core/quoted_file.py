@@ -1,0 +1,65 @@
+"""A text file quoted into a message.
+
+In: a path. Out: Markdown that names the file and holds its text. Binary files are refused in
+a sentence. Blocks on the disk: a pool thread.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.text_cleaning import display_name
+from moelauncher.core.translate import tr
+
+#: More text than any context holds.
+LONGEST_BYTES = 8 * 2**20
+
+_FENCE_RUN = re.compile(r"`{3,}")
+_WORD = re.compile(r"[A-Za-z0-9+#]{1,16}")
+
+
+def quote_file(path: Path) -> str:
+    """The file's name and its text in a fenced block. Raises LauncherError saying why not."""
+    name = display_name(path.name)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST_BYTES + 1)
+    except OSError as error:
+        raise LauncherError(
+            tr("{name} cannot be read: {reason}.").format(
+                name=name, reason=error.strerror or str(error)
+            )
+        ) from error
+    if len(data) > LONGEST_BYTES:
+        raise LauncherError(
+            tr("{name} is too long to be quoted: no context holds so much text.").format(name=name)
+        )
+    text = _decoded(data)
+    if text is None:
+        raise LauncherError(
+            tr("{name} is no text file, so it cannot be quoted.").format(name=name),
+            tr("Text files of any kind can be dropped on the chat."),
+        )
+    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    longest = max((len(run) for run in _FENCE_RUN.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    ending = path.suffix.lstrip(".")
+    language = ending if _WORD.fullmatch(ending) else ""
+    return f"{name}:\n\n{fence}{language}\n{text}\n{fence}\n"
+
+
+def _decoded(data: bytes) -> str | None:
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding)
+            except UnicodeDecodeError:
+                return None
+    if b"\x00" in data:
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
