@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor
 
 from moelauncher.core.launch_plan import IMAGINED_GPU
+from moelauncher.core.load_comparison import KindComparison, LoadComparison
 from moelauncher.gui.memory_gauge import MemoryGauge
 from moelauncher.gui.memory_pane import MemoryPane
 from moelauncher.gui.theme import SEGMENT, theme
@@ -218,3 +219,45 @@ def test_what_is_loaded_is_told_also_when_the_machine_was_measured_again(pane: M
     assert "Loaded" in pane.sentence.text()
     pane.set_forecast(forecast(device(expert_bytes=5 * GIB)))
     assert "Loaded" not in pane.sentence.text()
+
+
+def test_a_gpu_that_is_not_there_counts_for_nothing(pane: MemoryPane) -> None:
+    ghost = device("GPU", free_bytes=None, total_bytes=None, leave_free_bytes=0, driver_bytes=0)
+    pane.set_snapshot(snapshot(note="No GPU is used; the README says how."))
+    pane.set_forecast(forecast(ghost, text="Fits in RAM, 8.0 GiB to spare.", spare_bytes=8 * GIB))
+    assert "none in use" in pane.gauge.spoken()
+    texts = [entry.text for entry in pane.legend._entries]
+    assert "experts 10.0" in texts, "main memory's alone"
+    assert not any(text.startswith("compute") for text in texts)
+    assert "No GPU is used; the README says how." in pane.sentence.text()
+    assert "what a GPU would hold" in pane.sentence.text()
+    colors = bar_colors(pane.gauge)
+    assert SEGMENT.of("experts") not in colors, "nothing lies there"
+
+
+def test_weights_that_stream_are_a_warning_and_no_failure(pane: MemoryPane) -> None:
+    made = forecast(
+        text="Fits, 1.0 GiB to spare. 3.0 GiB of the weights do not fit in RAM and stream.",
+        fits=False,
+        streams_from_disk=True,
+    )
+    pane.set_forecast(made)
+    assert pane.verdict.text() == "streams from disk"
+    assert pane.verdict.property("tone") == "warn"
+    assert "stream" in pane.sentence.text()
+
+
+def test_the_load_report_is_offered_while_a_model_is_loaded(qtbot, pane: MemoryPane) -> None:
+    pane.show()
+    assert not pane.report.isVisible()
+    fine = KindComparison("CUDA0", "kv", GIB, GIB, "dry-run")
+    pane.set_report(LoadComparison((fine,), ()))
+    assert pane.report.isVisible()
+    assert "what was planned" in pane.report.toolTip()
+    with qtbot.waitSignal(pane.report_requested):
+        pane.report.click()
+    off = KindComparison("CUDA0", "kv", GIB, 2 * GIB, "dry-run")
+    pane.set_report(LoadComparison((fine, off), ()))
+    assert "CUDA0 kv +1.0 GiB" in pane.report.toolTip()
+    pane.set_report(None)
+    assert not pane.report.isVisible()
