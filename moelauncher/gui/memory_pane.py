@@ -48,8 +48,9 @@ class MemoryPane(Pane):
         self.verdict.setFont(font("body", bold=True, figures=True))
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.report = QPushButton(self.tr("Load report"))
+        self.report = QPushButton(self.tr("Report"))
         self.report.setObjectName("loadReportButton")
+        self.report.setAccessibleName(self.tr("Load report"))
         self.report.setProperty("kind", "link")
         self.report.setFont(font("small"))
         self.report.setAutoDefault(False)
@@ -144,7 +145,9 @@ class MemoryPane(Pane):
             self.sentence.set_text(self._source_sentence(forecast))
         else:
             self.verdict.set_text(self._short_verdict(forecast), whole)
-            self.sentence.set_text(whole)
+            # That no GPU is in use is the news there; how much RAM is left stands in the tooltip.
+            told = self._imagined and forecast.ram.fits
+            self.sentence.set_text(self._source_sentence(forecast) if told else whole)
         self.sentence.setToolTip(self.sentence.text())
 
     def _idle_sentence(self) -> str:

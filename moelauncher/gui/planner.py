@@ -363,6 +363,7 @@ class Planner(QObject):
             # Shown, and asked again once the slider was elsewhere: the reason may be gone by then.
             self._problem = (key, result)
             self._draw()
+            self._ask_advice()
             return
         self._dry_runs[key] = result
         while len(self._dry_runs) > _DRY_RUNS_KEPT:
@@ -395,6 +396,7 @@ class Planner(QObject):
             # The formula stays, marked, with the reason.
             self._dry_runs[self._key(self.plan)] = DryRunResult(problem=error.message)
             self._draw()
+            self._ask_advice()
         self.refused.emit(error)
 
     def _key(self, plan: LaunchPlan) -> object:

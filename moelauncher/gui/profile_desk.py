@@ -81,6 +81,8 @@ class ProfileDesk(QObject):
     def _margin_changed(self, device: str, n_bytes: int) -> None:
         self.profiles = self.profiles.change(device, int(n_bytes))
         self._state.set(_STATE, self.profiles.to_stored())
+        # The planner heard of it first, and asked back for the margins as they were.
+        self._apply()
 
     def _update_button(self) -> None:
         has_gpus = bool(self._planner.machine.gpus)

@@ -56,7 +56,7 @@ def test_a_short_form_without_a_gpu_is_short(pane: MemoryPane) -> None:
     imagined = device(IMAGINED_GPU.name, free_bytes=None, total_bytes=None)
     pane.set_forecast(forecast(imagined, text=text))
     assert pane.verdict.text() == "fits in RAM"
-    assert pane.sentence.text() == text
+    assert "what a GPU would hold" in pane.sentence.text()
 
 
 def test_a_long_verdict_stands_below_with_its_short_form_above(pane: MemoryPane) -> None:
@@ -237,7 +237,8 @@ def test_a_gpu_that_is_not_there_counts_for_nothing(pane: MemoryPane) -> None:
 
 def test_weights_that_stream_are_a_warning_and_no_failure(pane: MemoryPane) -> None:
     made = forecast(
-        text="Fits, 1.0 GiB to spare. 3.0 GiB of the weights do not fit in RAM and stream.",
+        text="Fits, 1.0 GiB to spare. 3.0 GiB of the weights do not fit in RAM and stream from"
+        " disk: every token may wait for the drive.",
         fits=False,
         streams_from_disk=True,
     )

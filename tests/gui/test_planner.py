@@ -100,3 +100,11 @@ def test_a_mark_that_is_dragged_moves_auto(driver: ScriptedWindow) -> None:
     driver.window.memory.gauge.leave_free_changed.emit("CUDA0", 3 * GIB)
     assert driver.plan.forecast.gpus[0].leave_free_bytes == 3 * GIB
     assert driver.plan.choices.cpu_moe > before
+
+
+def test_what_helps_is_said_also_where_llama_cpp_did_not_answer(driver: ScriptedWindow) -> None:
+    driver.answers = DryRunResult(problem="llama.cpp did not answer within 10 s.")
+    driver.window.placement.slider.setValue(0)
+    driver.wait(lambda: "more layers to the CPU" in driver.plan.forecast.text)
+    assert driver.plan.forecast.note == "llama.cpp did not answer within 10 s."
+    assert "more layers to the CPU" in driver.window.memory.sentence.text()
