@@ -17,7 +17,8 @@ from huggingface_hub.utils import get_session
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.translate import tr
 
-_TIMEOUT_S = 30.0
+#: Without a byte for this long the connection counts as broken; closing the window waits for it.
+_TIMEOUT_S = 15.0
 
 
 class UnreachableError(LauncherError):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -313,3 +316,25 @@ def test_a_token_goes_to_the_server_and_not_on_to_others(server: HubServer, tmp_
     hub.download(choice(hub, "Q8_0"), tmp_path, _ignore, _never)
     asked = {path.startswith("/cdn/"): token for path, _, token in server.requests}
     assert asked == {False: "Bearer hf_secret", True: ""}
+
+
+def test_a_mirror_and_a_token_from_their_usual_places_are_used(
+    server: HubServer, tmp_path: Path
+) -> None:
+    """HF_ENDPOINT is read when huggingface_hub is imported, so in a process of its own."""
+    program = (
+        "from moelauncher.hub.repository import Repositories\n"
+        "from moelauncher.core.hub_files import HubLink\n"
+        f"print(len(Repositories().choices(HubLink({REPO!r}))))\n"
+    )
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf" / "token").write_text("hf_from_file", encoding="utf-8")
+    environ = {**os.environ, "HF_ENDPOINT": server.endpoint, "HF_HOME": str(tmp_path / "hf")}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.strip() == "3", ran.stderr
+    # One request, and nothing told beside it.
+    assert [(path, token) for path, _, token in server.requests] == [
+        (f"/api/models/{REPO}/tree/main", "Bearer hf_from_file")
+    ]
