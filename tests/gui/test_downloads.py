@@ -58,6 +58,7 @@ class _Desk:
             state=StateFile(self.paths.window_file),
             make_engine=_not_asked,  # type: ignore[arg-type]
             dry_run=_not_asked,  # type: ignore[arg-type]
+            tune=_not_asked,  # type: ignore[arg-type]
             hub=make_hub,  # type: ignore[arg-type]
         )
         self.window = QWidget()
