@@ -120,7 +120,7 @@ class Streaming:
 
     def tok_s(self) -> float:
         """Decode rate of one reply that streams into the window."""
-        self.program.session.new_chat()
+        self._button("newChatButton").click()
         self.program.window.findChild(QPlainTextEdit, "chatInput").setPlainText(
             "Tell me a long story about the sea and the people who live by it."
         )
@@ -129,7 +129,7 @@ class Streaming:
         self.gaps.start()
         self._wait(SessionState.READY)
         self.gaps.stop()
-        reply = self.program.session._conversation.last_reply
+        reply = self.program.session.chat.conversation.last_reply
         assert reply is not None and reply.stats is not None
         if reply.stats.completion_tokens < self._n_tokens:
             print(f"  (a reply of {reply.stats.completion_tokens} tokens)")
