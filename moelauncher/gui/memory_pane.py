@@ -176,10 +176,10 @@ class MemoryPane(Pane):
         return self.tr("fits, {size} to spare").format(size=format_bytes(spare))
 
     def _source_sentence(self, forecast: MemoryForecast) -> str:
-        if forecast.note:
-            return forecast.note
         if self._imagined:
             return self._no_gpu_sentence()
+        if forecast.note:
+            return forecast.note
         if self._loaded is not None and _is_loaded(self.gauge.bars):
             return self.tr("Loaded: sizes as llama.cpp allocated them.")
         if forecast.compute_source == "dry-run":

@@ -256,9 +256,16 @@ class Planner(QObject):
         self.machine_changed.emit()
         if self.facts is None:
             return
-        if self._auto and (anyway or not same_gpus):
+        if self._auto and (anyway or not same_gpus or self._outgrown()):
             self._take_auto()
         self._replan()
+
+    def _outgrown(self) -> bool:
+        """Whether Auto's choice no longer fits, and there is no loaded model to disturb."""
+        if self.facts is None or self._accounts.comparison is not None:
+            return False
+        plan = launch_plan(self.facts, self.choices(), self._machine)
+        return not all(gpu.fits for gpu in plan.forecast.gpus)
 
     def _take_auto(self) -> None:
         assert self.facts is not None

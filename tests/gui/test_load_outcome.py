@@ -167,6 +167,7 @@ def test_a_shortage_names_the_device_and_offers_what_fits(driver: ScriptedWindow
 
 
 def test_a_load_that_was_said_to_fit_makes_the_margin_larger(driver: ScriptedWindow) -> None:
+    driver.window.placement.slider.setValue(24)
     (before,) = driver.plan.forecast.gpus
     assert before.fits
     driver.session.launch()

@@ -108,3 +108,13 @@ def test_what_helps_is_said_also_where_llama_cpp_did_not_answer(driver: Scripted
     driver.wait(lambda: "more layers to the CPU" in driver.plan.forecast.text)
     assert driver.plan.forecast.note == "llama.cpp did not answer within 10 s."
     assert "more layers to the CPU" in driver.window.memory.sentence.text()
+
+
+def test_auto_follows_a_machine_that_grew_tighter(driver: ScriptedWindow) -> None:
+    driver.answers = told(300)
+    driver.session.planner.auto()
+    rested(driver)
+    before = driver.plan.choices.cpu_moe
+    driver.see(4)  # a game has started
+    assert driver.plan.choices.cpu_moe > before
+    assert driver.plan.forecast.gpus[0].fits
