@@ -100,6 +100,11 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def whole_number(low: int, high: int) -> Callable[[object], int | None]:
+    """The parser of a whole number that may be missing."""
+    return _or_none(_whole(low, high))
+
+
 KV_TYPES = ("f16", "q8_0", "q4_0")
 THEMES = ("system", "dark", "light")
 _SAMPLING = Sampling()

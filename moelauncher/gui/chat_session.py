@@ -8,7 +8,7 @@ only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core import settings as keys
+from moelauncher.core.chat_settings import ReplySettings, reply_settings
 from moelauncher.core.conversation import Conversation, Turn
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.kept_chat import KeptChat, new_chat_id
 from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.gui.chat_keeper import ChatKeeper
+from moelauncher.gui.chat_settings_dialog import ChatSettingsDialog
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.services import Services
 from moelauncher.gui.thinking_choice import ThinkingChoice
@@ -69,6 +71,7 @@ class ChatSession(QObject):
         chat, chats, keeper = self._window.chat, self._window.chats, self.keeper
         chat.new_chat_requested.connect(self.new_chat)
         chat.turn_action.connect(self.act)
+        chat.composer.settings_requested.connect(self.edit_settings)
         chat.edit_cancelled.connect(self._forget_edit)
         chats.new_requested.connect(self.new_chat)
         chats.open_requested.connect(self.open_chat)
@@ -189,6 +192,22 @@ class ChatSession(QObject):
         text = self.tr("{n} messages are given to the model no longer").format(n=len(left_out))
         self._offer_undo(text, lambda talk: talk.take_in(left_out))
 
+    def edit_settings(self) -> None:
+        """Ask what shall be set for this chat alone."""
+        if self._refused():
+            return
+        dialog = ChatSettingsDialog(
+            self.conversation.system, self.chat.settings, self._services.settings, self._window
+        )
+        dialog.accepted.connect(lambda: self.set_settings(dialog.system, dialog.values))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def set_settings(self, system: str, values: Mapping[str, object]) -> None:
+        """Use this system prompt and these settings from the next reply on."""
+        self.chat = replace(self.chat, settings=dict(values))
+        self._change(replace(self.conversation, system=system))
+
     # Answering
 
     def append(self, text: str, reasoning: str) -> None:
@@ -288,7 +307,13 @@ class ChatSession(QObject):
         return KeptChat(new_chat_id(), Conversation(system=system))
 
     def _sampling(self) -> Sampling:
-        return self._services.settings.sampling()
+        return self._reply_settings().sampling
+
+    def _reply_settings(self) -> ReplySettings:
+        settings = self._services.settings
+        return reply_settings(
+            settings.sampling(), settings.get(keys.MAX_TOKENS), self.chat.settings
+        )
 
     def _begin(self, talk: Conversation, goes_on: bool = False) -> None:
         self._thought_from_s = self._thought_s = None
@@ -302,11 +327,13 @@ class ChatSession(QObject):
             self._window.chat.begin_reply(self._model_name)
         self._window.chat.show_turns(talk.shown())
         self._storing.start()
+        wanted = self._reply_settings()
         self.reply_wanted.emit(
             GenerateRequest(
                 messages=talk.messages_to_go_on() if goes_on else talk.messages(),
-                sampling=self._sampling(),
-                max_tokens=self._services.settings.get(keys.MAX_TOKENS),
+                sampling=wanted.sampling,
+                max_tokens=wanted.max_tokens,
+                stop=wanted.stop,
                 template_values=self.thinking.values(),
                 continues=goes_on,
             )

@@ -139,12 +139,14 @@ class Composer(QWidget):
         stop_requested(): end the running reply.
         new_chat_requested(): start over.
         edit_cancelled(): the message that was being edited stays as it is.
+        settings_requested(): show what is set for this chat.
     """
 
     send_requested = Signal(str)
     stop_requested = Signal()
     new_chat_requested = Signal()
     edit_cancelled = Signal()
+    settings_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -169,6 +171,13 @@ class Composer(QWidget):
         self.new_chat.setProperty("kind", "chip")
         self.new_chat.setToolTip(self.tr("Start over; the model stays loaded."))
         self.new_chat.clicked.connect(self.new_chat_requested)
+        self.settings = QPushButton(self.tr("Settings"), self)
+        self.settings.setObjectName("chatSettingsButton")
+        self.settings.setProperty("kind", "chip")
+        self.settings.setToolTip(
+            self.tr("System prompt, temperature and the like, for this chat alone")
+        )
+        self.settings.clicked.connect(self.settings_requested)
         self.thinking = ThinkingChip(self)
         self.context_bar = ContextBar(self)
         self.context = QLabel(self)
@@ -215,6 +224,7 @@ class Composer(QWidget):
         row = QHBoxLayout()
         row.setSpacing(look.GRID)
         row.addWidget(self.new_chat)
+        row.addWidget(self.settings)
         row.addWidget(self.thinking)
         row.addStretch(1)
         row.addWidget(self.context_bar)
