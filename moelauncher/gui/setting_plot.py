@@ -91,8 +91,8 @@ class SettingPlot(pg.PlotWidget):
         self._here.setVisible(here is not None)
         if here is not None:
             self._here.setValue(here)
-        known = curve[np.isfinite(curve)]
-        highest = max(float((y + spread).max()) if len(y) else 0.0, float(known.max(initial=0.0)))
+        # What was measured sets the scale; a prediction may leave it.
+        highest = float((y + spread).max()) if len(y) else float(np.nanmax(curve, initial=0.0))
         self._scale(nice_top(highest))
         self._shade(fits)
         self.setAccessibleDescription(

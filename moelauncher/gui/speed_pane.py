@@ -237,18 +237,19 @@ class SpeedPane(Pane):
         self.history.shade(start_s, end_s)
         self._changed()
 
-    def set_summary(
-        self, rate: float | None, average: float | None = None, note: str = "", tip: str = ""
-    ) -> None:
-        """The speed now, this reply's average, and a remark ("0.9 GiB VRAM a token")."""
+    def set_traffic(self, note: str, tip: str = "") -> None:
+        """What a token reads and moves ("0.9 GiB VRAM, ..."), and what that means."""
+        self.note.set_text(note)
+        self.note.setToolTip(tip)
+
+    def set_summary(self, rate: float | None, average: float | None = None) -> None:
+        """The speed now, and this reply's average."""
         self.figure.setText("–" if rate is None else format_rate(rate).split(" ", maxsplit=1)[0])
         self.average.set_text(
             ""
             if average is None
             else self.tr("average {rate}").format(rate=format_rate(average).split(" ")[0])
         )
-        self.note.set_text(note)
-        self.note.setToolTip(tip)
         if self.plot is not None:
             self.plot.setAccessibleDescription(f"{format_rate(rate)} {self.average.text()}")
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject
 
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import (
@@ -24,6 +25,7 @@ from moelauncher.core.measurement import (
 )
 from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.speed_prediction import SpeedModel, fit_speed, token_traffic
 from moelauncher.core.sweep import SweepDecision
 from moelauncher.core.tune_events import (
     Decided,
@@ -81,6 +83,9 @@ class TuneDesk(QObject):
         self._speeds_of: tuple[object, ...] | None = None
         self._speeds: tuple[StopSpeed, ...] = ()
         self._fingerprints: dict[int, str] = {}
+        self._predicted_of: object = None
+        self._curve: tuple[float | None, ...] = ()
+        self._model: SpeedModel | None = None
         self.dialog = TuneDialog(window)
         self.dialog.started.connect(self._start)
         self.dialog.cancelled.connect(self._cancel)
@@ -129,6 +134,7 @@ class TuneDesk(QObject):
         speed = self._window.speed
         if facts is None or plan is None:
             speed.set_speeds((), 0)
+            speed.set_traffic("")
             self._window.placement.slider.set_speeds({})
             return
         dense = plan.slider.dense
@@ -136,7 +142,8 @@ class TuneDesk(QObject):
         last = plan.slider.gpu_layers if dense else plan.slider.last
         here = plan.choices.n_gpu_layers if dense else plan.choices.cpu_moe
         fits = () if dense else self._window.placement.slider.fits
-        speed.set_speeds(speeds, last, fits, here)
+        speed.set_speeds(speeds, last, fits, here, self._predicted(facts, plan, speeds))
+        self._show_traffic(facts, plan)
         self._window.placement.slider.set_speeds(
             {} if dense else {one.stop: one.median for one in speeds}
         )
@@ -154,6 +161,52 @@ class TuneDesk(QObject):
             else self.tr("{rate} measured, with {n} expert layers on the CPU")
         )
         return text.format(rate=format_rate(best.median), n=best.stop)
+
+    def _predicted(
+        self, facts: ModelFacts, plan: LaunchPlan, speeds: Sequence[StopSpeed]
+    ) -> tuple[float | None, ...]:
+        """tok/s at every stop, where enough is measured to tell; the fit is kept."""
+        names = tuple(gpu.name for gpu in self._planner.machine.gpus)
+        key = (id(facts), plan.choices.context, plan.choices.which, names, tuple(speeds))
+        if key == self._predicted_of:
+            return self._curve
+        self._predicted_of, self._curve, self._model = key, (), None
+        if plan.slider.dense or len(speeds) < 2 or not names:
+            return ()
+        stops = tune_plan(facts, self._planner.machine, plan.choices).stops
+        n_ctx = plan.choices.context.n_ctx
+        depth = min(_PROMPT_TOKENS, n_ctx)
+        reads = [
+            token_traffic(facts, stop.placement, stop.forecast, n_ctx, depth) for stop in stops
+        ]
+        # Below the fastest stop memory may have spilled, which no roofline foretells.
+        fastest = max(speeds, key=lambda one: one.median).stop
+        known = [
+            (reads[one.stop], one.median) for one in speeds if fastest <= one.stop < len(reads)
+        ]
+        self._model = fit_speed(known)
+        if self._model is not None:
+            self._curve = tuple(self._model.tok_s(read) for read in reads)
+        return self._curve
+
+    def _show_traffic(self, facts: ModelFacts, plan: LaunchPlan) -> None:
+        """The three figures behind the speed of the placement in view, and the prediction."""
+        n_ctx = plan.choices.context.n_ctx
+        read = token_traffic(facts, plan.shown, plan.forecast, n_ctx, min(_PROMPT_TOKENS, n_ctx))
+        text = self.tr("a token: {vram} VRAM, {ram} RAM, {bus} bus").format(
+            vram=format_bytes(round(read.vram_bytes)),
+            ram=format_bytes(round(read.ram_bytes)),
+            bus=format_bytes(round(read.bus_bytes)),
+        )
+        tip = self.tr(
+            "Dense weights, the used experts and the KV cache, each from where it lies. Only "
+            "activations cross the bus, not weights: that is why experts in RAM are not slow."
+        )
+        if self._model is not None and not plan.imagined_gpu:
+            tip += " " + self.tr(
+                "Predicted here: {rate} (measurements are missed by {n:.0f} %)."
+            ).format(rate=format_rate(self._model.tok_s(read)), n=100 * self._model.error)
+        self._window.speed.set_traffic("" if plan.imagined_gpu else text, tip)
 
     def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
         if self._store is None or self._snapshot is None or not self._devices:
@@ -206,6 +259,7 @@ class TuneDesk(QObject):
 
     def _start(self, minutes: int) -> None:
         self._runs, self._decision = {}, None
+        self._window.speed.setting_button.setChecked(True)
         self.dialog.set_running(True)
         self.dialog.cancel.setEnabled(True)
         self.dialog.set_verdict("", False)
@@ -229,13 +283,13 @@ class TuneDesk(QObject):
             n_generate=n_generate,
             budget_s=60.0 * minutes,
         )
-        store, run = self._store, self._services.tune
+        store, run, predicted = self._store, self._services.tune, self._curve
 
         def work(report: Callable[[object], None], cancelled: Callable[[], bool]) -> object:
             last: object = None
             for event in run(
                 job,
-                plan.sweep(),
+                plan.sweep(predicted=predicted),
                 lambda stop: TuneCase(
                     plan.request(stop), plan.stops[stop].forecast.ram.weights_bytes
                 ),

@@ -157,7 +157,8 @@ def test_the_tooltip_tells_the_rate(pane: SpeedPane) -> None:
 
 
 def test_the_numbers_below(pane: SpeedPane) -> None:
-    pane.set_summary(38.42, 37.9, "0.9 GiB VRAM + 0.8 GiB RAM a token")
+    pane.set_summary(38.42, 37.9)
+    pane.set_traffic("0.9 GiB VRAM + 0.8 GiB RAM a token")
     assert pane.figure.text() == "38.4"
     assert pane.average.text() == "average 37.9"
     assert pane.note.text() == "0.9 GiB VRAM + 0.8 GiB RAM a token"

@@ -1,0 +1,126 @@
+"""How fast a placement will be: what one token reads from where, over how fast that goes.
+
+In: facts, a forecast, measurements. Out: :class:`TokenTraffic` (bytes, from the tensor table)
+and :class:`SpeedModel` (seconds a byte, a token and a hand-over, fitted to what was measured).
+Pure; any thread.
+
+A token needs all dense weights, the chosen experts (used / count of them) and the KV cache
+so far, each from where it lies. Between GPU and RAM only activations cross the bus, a few KiB
+a layer: that is why experts in RAM are not slow.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moelauncher.core.placement import MAIN_MEMORY
+
+if TYPE_CHECKING:
+    from moelauncher.core.forecast import DeviceForecast, MemoryForecast
+    from moelauncher.core.model_facts import ModelFacts
+    from moelauncher.core.placement import Placement
+
+_FLOAT_BYTES = 4
+#: Values of common hardware: where the fit has nothing to go by, it stays near these.
+_USUAL = (1 / 40e9, 1 / 300e9, 0.5e-3, 40e-6)
+_TRUST_IN_USUAL = 0.05
+
+
+@dataclass(frozen=True)
+class TokenTraffic:
+    """What one token reads and moves at a depth."""
+
+    vram_bytes: float
+    ram_bytes: float
+    bus_bytes: float
+    hand_overs: int  # from a GPU to the CPU or back
+
+
+@dataclass(frozen=True)
+class SpeedModel:
+    """Seconds a byte of RAM and VRAM, a token, and a hand-over. ``error`` is the median
+    relative miss against the measurements it was fitted to."""
+
+    ram_s: float
+    vram_s: float
+    token_s: float
+    hand_over_s: float
+    error: float
+
+    def tok_s(self, traffic: TokenTraffic) -> float:
+        """Predicted decode speed."""
+        return 1 / (
+            self.ram_s * traffic.ram_bytes
+            + self.vram_s * traffic.vram_bytes
+            + self.token_s
+            + self.hand_over_s * traffic.hand_overs
+        )
+
+
+def token_traffic(
+    facts: ModelFacts, placement: Placement, forecast: MemoryForecast, n_ctx: int, depth: int
+) -> TokenTraffic:
+    """One token's traffic under ``placement``, with ``depth`` tokens before it."""
+    share = facts.n_expert_used / facts.n_expert if facts.n_expert else 1.0
+    filled = min(1.0, depth / n_ctx) if n_ctx else 0.0
+
+    def read(device: DeviceForecast) -> float:
+        kept = device.kv_bytes * filled + device.recurrent_bytes
+        return device.dense_bytes + device.expert_bytes * share + kept
+
+    # Of the embeddings one row is read, unless they are the output matrix there too.
+    rows_only = 0 if facts.tied_output and placement.layer_devices[-1] == MAIN_MEMORY else 1
+    ram = read(forecast.ram) - rows_only * facts.token_embd_bytes
+    hand_overs = 0
+    before = placement.layer_devices[0]
+    on_cpu = frozenset(placement.cpu_expert_layers)
+    for layer in facts.layers:
+        if not layer.loaded:
+            continue
+        device = placement.layer_devices[layer.index]
+        hand_overs += device != before
+        before = device
+        if layer.index in on_cpu and device != MAIN_MEMORY:
+            hand_overs += 2
+    hand_overs += placement.layer_devices[-1] != before
+    return TokenTraffic(
+        vram_bytes=sum(read(gpu) for gpu in forecast.gpus),
+        ram_bytes=max(0.0, ram),
+        bus_bytes=float(hand_overs * (facts.n_embd or 0) * _FLOAT_BYTES),
+        hand_overs=hand_overs,
+    )
+
+
+def fit_speed(measured: Sequence[tuple[TokenTraffic, float]]) -> SpeedModel | None:
+    """The model closest to ``measured`` (traffic, tok/s); None with fewer than two places."""
+    if len({traffic for traffic, _ in measured}) < 2:
+        return None
+    rows = np.array([[t.ram_bytes, t.vram_bytes, 1.0, float(t.hand_overs)] for t, _ in measured])
+    rates = np.array([rate for _, rate in measured])
+    usual = np.array(_USUAL)
+    # In units of the usual values, and each measurement relative to its own time a token.
+    matrix = rows * usual * rates[:, None]
+    goal = np.ones(len(rates))
+    active = np.ones(4, dtype=bool)
+    solution = np.ones(4)
+    pull = np.sqrt(_TRUST_IN_USUAL) * np.eye(4)
+    for _ in range(4):
+        stacked = np.vstack([matrix[:, active], pull[:, active]])
+        target = np.concatenate([goal, np.sqrt(_TRUST_IN_USUAL) * active])
+        found = np.linalg.lstsq(stacked, target, rcond=None)[0]
+        solution = np.zeros(4)
+        solution[active] = found
+        if (found >= 0).all():
+            break
+        active &= solution > 0  # nothing takes less than no time
+    ram_s, vram_s, token_s, hand_over_s = (float(value) for value in solution * usual)
+    if ram_s + vram_s + token_s + hand_over_s <= 0:
+        return None
+    model = SpeedModel(ram_s, vram_s, token_s, hand_over_s, 0.0)
+    misses = [abs(model.tok_s(traffic) / rate - 1) for traffic, rate in measured]
+    return SpeedModel(ram_s, vram_s, token_s, hand_over_s, statistics.median(misses))

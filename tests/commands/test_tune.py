@@ -1,0 +1,126 @@
+"""``moelauncher tune`` on a tiny model: rows as they come, at last a decision."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from moelauncher import cli
+from moelauncher.core.measurement_store import MeasurementStore
+from moelauncher.core.paths import app_paths
+from moelauncher.engine.child_bench import FAULT_VARIABLE
+from tests.helpers.gguf_files import write_tiny_model
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    model = write_tiny_model(tmp_path / "moe.gguf", "moe")
+    lengths = ["--ctx", "256", "--pp", "8", "--tg", "8", "--repeat", "2", "--threads", "1"]
+    return ["tune", str(model), "--basedir", str(tmp_path / "base"), *lengths]
+
+
+def test_rows_carry_all_repeats_and_the_last_line_decides(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*arguments, "--json"]) == 0
+    *rows, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["test"] for row in rows} == {"pp", "tg"}
+    assert len(rows[-1]["repeats"]) == 2
+    decision = last["decision"]
+    assert decision["ended"] == "decided"
+    assert decision["best"] in decision["equal"]
+    assert decision["text"]
+    store = MeasurementStore(app_paths(tmp_path / "base").measurements_file)
+    kept = store.everything()
+    assert len(kept) == 2
+    choice = store.choice(kept[0].model, kept[0].machine.name)
+    assert choice is not None and choice.n_ctx == 256
+    store.close()
+
+
+def test_for_people(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "tok/s" in printed
+    assert "Decided in" in printed
+
+
+def test_a_child_that_crashes_is_a_row(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(FAULT_VARIABLE, "abort:0")
+    assert cli.main([*arguments, "--cpu-moe", "0", "--json"]) == 1
+    *rows, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows[0]["failed"]
+    assert last["decision"]["best"] is None
+    assert last["decision"]["failed"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        (["--pp", "600"], 1),
+        (["--repeat", "0"], 2),
+        (["--tg", "0"], 2),
+        (["--budget", "0"], 2),
+        (["--budget", "soon"], 2),
+    ],
+)
+def test_bad_input(
+    arguments: list[str],
+    wrong: list[str],
+    status: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if status == 2:
+        with pytest.raises(SystemExit) as exit_:
+            cli.main([*arguments, *wrong])
+        assert exit_.value.code == 2
+    else:
+        assert cli.main([*arguments, *wrong]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
+def test_a_killed_program_leaves_no_child_and_loses_no_row(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    arguments[arguments.index("--repeat") + 1] = "50"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moelauncher", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    told = [json.loads(process.stdout.readline()) for _ in range(4)]  # two visits
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and _group_lives(process.pid):
+        time.sleep(0.05)
+    assert not _group_lives(process.pid), "a child is still there"
+    store = MeasurementStore(app_paths(tmp_path / "base").measurements_file)
+    rates = [one.tok_s for one in store.everything()]
+    store.close()
+    assert told[-1]["repeats"] == pytest.approx(rates[:2])
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
