@@ -37,5 +37,8 @@ def test_the_reply_and_its_history_survive_the_way(session_cache: Path) -> None:
         assert move["held"] == reply["prompt_tokens"] + move["drawn"] - 1
     assert reply["context_used"] == reply["prompt_tokens"] + 12
     assert "Paris" in reply["text"]
+    # Placements compute with other kernels: how far undisturbed runs part by that, anywhere in
+    # this conversation, is the noise that a moved one is held against.
+    noise = max(pair["noise"] for pair in answer["divergences"])
     for pair in answer["divergences"]:
-        assert pair["moved"] <= pair["noise"] + 1e-3
+        assert pair["moved"] <= noise + 1e-3
