@@ -25,6 +25,7 @@ from PySide6.QtCore import (
 
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.core.model_groups import group_key, group_name, quant_label
+from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.units import format_bytes, format_parameters
 
 Index = QModelIndex | QPersistentModelIndex
@@ -162,8 +163,17 @@ class ModelListModel(QAbstractListModel):
         return group_name(entry), " · ".join(parts)
 
     def quant_text(self, entry: CatalogEntry) -> str:
-        """What tells a row from the others of its group."""
-        return quant_label(entry) or entry.path.stem
+        """What tells a row from the others of its group: the file too, where labels are alike."""
+        label = quant_label(entry)
+        at = self.row_of(entry.path)
+        if not label or at is None:
+            return label or entry.path.stem
+        # Of one size, or nearly so: copies lie beside each other.
+        near = self._rows[max(0, at - 1) : at] + self._rows[at + 1 : at + 2]
+        group = self._rows[at].group
+        if any(row.group == group and quant_label(row.entry) == label for row in near):
+            return f"{label} · {display_name(entry.path.stem)}"
+        return label
 
     def verdict_line(self, row: ModelRow) -> tuple[str, str]:
         """The third line and its level: the verdict, else the size in parameters."""

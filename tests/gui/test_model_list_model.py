@@ -187,3 +187,18 @@ def test_the_filter_looks_for_every_word(model, text, found):
     proxy = ModelFilter(model)
     proxy.set_words(text)
     assert names(proxy) == found
+
+
+def test_quantisations_of_one_label_are_told_by_their_files(model):
+    known = {"n_layer": 4, "n_expert": 8}
+    twice = [
+        replace(entry(f"copy-{number}", **known), name="Alpha", size_bytes=2**30)
+        for number in (1, 2)
+    ]
+    other = replace(entry("x-Q8_0", quant="Q8_0", **known), name="Alpha", size_bytes=2**31)
+    model.set_entries([*twice, other])
+    assert [model.quant_text(one) for one in (other, *twice)] == [
+        "Q8_0",
+        "Q4_K_M · copy-1",
+        "Q4_K_M · copy-2",
+    ]
