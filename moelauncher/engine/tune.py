@@ -105,7 +105,7 @@ class _Tune:
                     why = "budget"
                     break
                 self._sweep.fail(stop)
-                yield Failed(stop, error)
+                yield Failed(stop, _unmeasured(error))
             else:
                 self._visit_s.append(self._clock() - began_s)
                 rate = measurement.tok_s or measurement.prompt_tok_s or 0.0
@@ -171,3 +171,15 @@ class _Tune:
         if not isinstance(answer, dict):
             raise LauncherError(tr("The helper process gave no numbers."))
         return answer
+
+
+def _unmeasured(error: LauncherError) -> LauncherError:
+    """A crash in mid-measurement says nothing against the file, which was accepted before."""
+    reason = error.message.removeprefix(
+        tr("llama.cpp refused this file: {reason}").format(reason="")
+    )
+    return LauncherError(
+        tr("This setting could not be measured: {reason}").format(reason=reason),
+        tr("It may need more memory than there is; it is left out."),
+        error.details,
+    )

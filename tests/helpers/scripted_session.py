@@ -55,6 +55,7 @@ class ScriptedEngine:
         self.replies: list[GenerateRequest] = []
         self.unloads = 0
         self.stops = 0
+        self.stopped: list[int | None] = []
 
     def load(self, request: LoadRequest) -> int:
         self.loads.append(request)
@@ -68,8 +69,9 @@ class ScriptedEngine:
         self.unloads += 1
         return self._next()
 
-    def stop(self) -> None:
+    def stop(self, request: int | None = None) -> None:
         self.stops += 1
+        self.stopped.append(request)
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         events, self._waiting = self._waiting, []
@@ -90,9 +92,15 @@ class ScriptedEngine:
         self._number += 1
         return self._number
 
-    def say(self, *events: EngineEvent) -> None:
-        """These happened, to the newest request."""
-        self._waiting += [replace(event, request=self._number) for event in events]
+    @property
+    def newest(self) -> int:
+        """The number of the newest request."""
+        return self._number
+
+    def say(self, *events: EngineEvent, request: int | None = None) -> None:
+        """These happened, to the newest request or to the one that is named."""
+        number = self._number if request is None else request
+        self._waiting += [replace(event, request=number) for event in events]
         self._notify()
 
 

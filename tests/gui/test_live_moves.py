@@ -1,0 +1,134 @@
+"""The session while a reply waits for its model to move, over a scripted engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QCheckBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from moelauncher.core.engine_protocol import (
+    CarriedChat,
+    Finished,
+    GenerationStats,
+    LoadCancelled,
+    Loaded,
+    LoadFailed,
+    LoadReport,
+    TokenEvent,
+)
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.session_state import SessionState
+from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.scripted_session import ScriptedWindow
+
+STATS = GenerationStats("stop", 5, 0, 9, 100.0, 30.0, 0.1, 1.0, 14)
+
+
+@pytest.fixture
+def driver(qtbot: QtBot, tmp_path: Path) -> Iterator[ScriptedWindow]:
+    """A loaded model in the middle of a reply."""
+    made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
+    made.session.launch()
+    made.loaded()
+    made.wait(lambda: made.session.state is SessionState.READY)
+    made.session.send("Tell me a story.")
+    made.reply = made.engine.newest  # type: ignore[attr-defined]
+    made.engine.say(TokenEvent(0, "Once ", "", 1, 0.0))
+    made.wait(lambda: made.session.state is SessionState.GENERATING)
+    yield made
+    made.close()
+
+
+def report(driver: ScriptedWindow, how: str = "restored", reason: str = "") -> LoadReport:
+    load = driver.engine.loads[-1]
+    return LoadReport(
+        load.path,
+        load.placement,
+        load.context,
+        2.0,
+        load.context.n_ctx,
+        4,
+        True,
+        driver.buffers(driver.plan),
+        "model",
+        carried=CarriedChat(how, 12, reason),
+    )
+
+
+def move(driver: ScriptedWindow, stop: int) -> None:
+    driver.window.placement.slider.setValue(stop)
+    button = driver.window.findChild(QPushButton, "launchButton")
+    assert "chat goes on" in button.text()
+    button.click()
+    assert driver.session.state is SessionState.MOVING
+    assert driver.engine.loads[-1].keeps_chat
+    assert button.text() == "Cancel"
+
+
+def token(driver: ScriptedWindow, n: int, text: str) -> None:
+    driver.engine.say(TokenEvent(0, text, "", n, 1e9), request=driver.reply)  # type: ignore[attr-defined]
+
+
+def message(driver: ScriptedWindow) -> str:
+    return driver.window.status.message.text()
+
+
+def test_the_reply_goes_on_and_the_wait_is_said(driver: ScriptedWindow) -> None:
+    move(driver, 2)
+    driver.engine.say(Loaded(0, report(driver)))
+    driver.wait(lambda: driver.session.state is SessionState.GENERATING)
+    token(driver, 2, "upon a time")
+    driver.wait(lambda: "after the change" in message(driver))
+    driver.wait(lambda: "Once upon a time" in driver.window.chat.view.toPlainText())
+    driver.engine.say(Finished(0, STATS), request=driver.reply)  # type: ignore[attr-defined]
+    driver.wait(lambda: driver.session.state is SessionState.READY)
+
+
+def test_a_chat_that_is_read_again_says_why(driver: ScriptedWindow) -> None:
+    move(driver, 2)
+    driver.engine.say(Loaded(0, report(driver, "read_again", "The KV type changed.")))
+    token(driver, 2, "upon")
+    driver.wait(lambda: "The KV type changed." in message(driver))
+
+
+def test_what_cannot_be_loaded_brings_the_old_place_back(driver: ScriptedWindow) -> None:
+    before = report(driver)
+    move(driver, 3)
+    driver.engine.say(
+        LoadFailed(0, LauncherError("It does not fit.", "Close others."), restored=before)
+    )
+    driver.wait(lambda: driver.session.state is SessionState.GENERATING)
+    assert "It does not fit." in message(driver)
+    assert "back where it was" in message(driver)
+    token(driver, 2, "upon")
+    driver.wait(lambda: "Once upon" in driver.window.chat.view.toPlainText())
+
+
+def test_cancel_stops_the_move_and_not_the_reply(driver: ScriptedWindow) -> None:
+    before = report(driver)
+    move(driver, 1)
+    driver.window.findChild(QPushButton, "launchButton").click()
+    assert driver.engine.stopped == [driver.engine.newest]
+    driver.engine.say(LoadCancelled(0, before))
+    driver.wait(lambda: driver.session.state is SessionState.GENERATING)
+    assert "cancelled" in message(driver)
+
+
+def test_a_reply_that_was_faster_ends_first(driver: ScriptedWindow) -> None:
+    move(driver, 2)
+    driver.engine.say(Finished(0, STATS), request=driver.reply)  # type: ignore[attr-defined]
+    driver.wait(lambda: driver.session.state is SessionState.LOADING)
+    driver.engine.say(Loaded(0, report(driver)))
+    driver.wait(lambda: driver.session.state is SessionState.READY)
+
+
+def test_live_leaves_what_does_not_fit(driver: ScriptedWindow) -> None:
+    driver.window.findChild(QCheckBox, "liveSwitch").setChecked(True)
+    driver.window.memory.leave_free_changed.emit("CUDA0", 13 << 30)
+    driver.window.placement.slider.setValue(1)
+    n_loads = len(driver.engine.loads)
+    driver.wait(lambda: "does not fit" in message(driver))
+    assert len(driver.engine.loads) == n_loads
