@@ -67,9 +67,11 @@ class LaunchPlan:
         else:
             text = self.slider.label(self.choices.cpu_moe)
         if self.imagined_gpu and not self.slider.dense:
-            return tr("No GPU in use: everything runs on the CPU. With one: {sentence}").format(
-                sentence=text
-            )
+            n_on_gpu = self.slider.last - self.choices.cpu_moe
+            return tr(
+                "No GPU in use: everything runs on the CPU."
+                " A GPU would hold the experts of {n} of {last} layers."
+            ).format(n=n_on_gpu, last=self.slider.last)
         return text
 
     @property

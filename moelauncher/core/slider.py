@@ -54,7 +54,7 @@ class ExpertSlider:
         """The sentence under a dense model's "layers on the GPU" control."""
         count = min(max(n_gpu_layers, 0), self.gpu_layers)
         if count == self.gpu_layers:
-            return tr("All layers are on the GPU, KV cache included.")
+            return tr("All layers and the KV cache are on the GPU.")
         if count == 0:
             return tr("All layers are in RAM, computed by the CPU.")
         return tr(
@@ -73,7 +73,7 @@ def expert_slider(facts: ModelFacts, gpus: Sequence[PlacementDevice]) -> ExpertS
             " place apart: convert it again, or choose the layers on the GPU."
         )
     elif last == 0:
-        reason = tr("This model is dense: it has no experts to move. Choose the layers on the GPU.")
+        reason = tr("A dense model, without experts to move: choose layers.")
     elif not gpus:
         reason = tr("There is no GPU to place experts on: everything stays in RAM.")
     else:

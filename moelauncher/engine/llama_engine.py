@@ -250,6 +250,8 @@ class LlamaEngine:
 
     def _take_line(self, level: str, text: str) -> None:
         self._lines.append((level, text))
+        if self._stop.raised and level in ("warning", "error"):
+            level = "info"  # llama.cpp's words for having been stopped, which the user wanted
         self._emit(NativeLog(self._running_number, level, text))
 
     def _cancelled(self) -> bool:

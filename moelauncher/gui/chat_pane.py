@@ -87,7 +87,6 @@ class ChatPane(QWidget):
         column.addWidget(self._notice)
         column.addLayout(offer_row)
         column.addLayout(bottom)
-        self.setFocusProxy(self.composer)
 
         self.composer.send_requested.connect(self.send_requested)
         self.view.action_requested.connect(self.turn_action)
@@ -96,6 +95,11 @@ class ChatPane(QWidget):
         self.composer.new_chat_requested.connect(self.new_chat_requested)
         self.set_empty_hint(self.tr("Pick a model on the left and press Launch, then write below."))
         self._refresh_new_chat()
+
+    def focus_input(self) -> None:
+        """Let the next key press be written into the message."""
+        # No focus proxies here: Qt passes over everything else in a pane that has one.
+        self.composer.field.setFocus()
 
     def show_conversation(self, conversation: Conversation) -> None:
         """Replace the chat by a kept one."""

@@ -247,7 +247,7 @@ class ChatSession(QObject):
         if self._refused():
             return
         self._show(self._empty())
-        self._window.chat.setFocus()
+        self._window.chat.focus_input()
 
     def open_chat(self, chat_id: str) -> None:
         """Show a kept chat."""

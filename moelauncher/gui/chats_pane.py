@@ -92,7 +92,6 @@ class ChatsPane(QWidget):
         column.addLayout(field)
         column.addLayout(self._list_or_hint, 1)
         column.addWidget(self.undo)
-        self.setFocusProxy(self.list)
         look.theme().changed.connect(self.list.viewport().update)
         self._refresh()
 
@@ -180,7 +179,7 @@ class ChatsPane(QWidget):
         if self.search.text().strip():
             text = self.tr("No chat holds “{words}”.").format(words=self.search.text().strip())
         else:
-            text = self.tr("Chats are kept here by themselves.")
+            text = self.tr("Your chats are kept here.")
         self._hint.setText(text)
 
     def _mark(self) -> None:

@@ -236,7 +236,6 @@ class Composer(QWidget):
         column.addWidget(self.edit_line)
         column.addWidget(self.field)
         column.addLayout(row)
-        self.setFocusProxy(self.field)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         look.theme().changed.connect(self._restyle)
         self._refresh()

@@ -126,7 +126,7 @@ class DownloadDialog(QDialog):
         self.box.setPlaceholderText(self.tr("org/name, org/name:Q4_K_M, or a Hugging Face link"))
         self.box.setClearButtonEnabled(True)
         self.box.returnPressed.connect(self._look)
-        self.look = QPushButton(self.tr("Look"))
+        self.look = QPushButton(self.tr("Look up"))
         self.look.setObjectName("hubLookButton")
         self.look.setAutoDefault(False)
         self.look.clicked.connect(self._look)

@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QStyleOption, QWidget
 
+from moelauncher.gui.plain_tip import plain_tip
+
 
 class ElidedLabel(QLabel):
     """Plain text, never rich; takes any width from nothing to its text's."""
@@ -31,7 +33,7 @@ class ElidedLabel(QLabel):
         return self.fontMetrics().horizontalAdvance(self.text()) > self.contentsRect().width()
 
     def _set_tip(self) -> None:
-        tip = self._tip or (self.text() if self.elided() else "")
+        tip = plain_tip(self._tip or (self.text() if self.elided() else ""))
         if tip != self.toolTip():
             self.setToolTip(tip)
 

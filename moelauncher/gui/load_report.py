@@ -47,7 +47,7 @@ class LoadReportDialog(QDialog):
                 self.tr("Memory"),
                 self.tr("Planned MiB"),
                 self.tr("Real MiB"),
-                self.tr("Difference"),
+                self.tr("Difference MiB"),
             ]
         )
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -58,6 +58,9 @@ class LoadReportDialog(QDialog):
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        for place in range(self.table.columnCount()):
+            self.table.horizontalHeaderItem(place).setTextAlignment(_side(place))
         self.table.setFont(font("small", figures=True))
         self.copy = QPushButton(self.tr("Copy report"))
         self.copy.setObjectName("copyLoadReportButton")
@@ -96,7 +99,7 @@ class LoadReportDialog(QDialog):
                 row.device,
                 self._kind_name(row.kind),
                 _mib(row.planned_bytes),
-                self.tr("not told (mapped)") if row.real_bytes is None else _mib(row.real_bytes),
+                self.tr("mapped file") if row.real_bytes is None else _mib(row.real_bytes),
                 _difference(row.difference_bytes, row.source == "estimate"),
                 row.wrong,
             )
@@ -123,8 +126,7 @@ class LoadReportDialog(QDialog):
 
     def _cell(self, text: str, place: int, wrong: bool) -> QTableWidgetItem:
         item = QTableWidgetItem(text)
-        side = Qt.AlignmentFlag.AlignRight if place >= 2 else Qt.AlignmentFlag.AlignLeft
-        item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+        item.setTextAlignment(_side(place))
         if wrong:
             item.setForeground(QBrush(theme().colors.bad))
         return item
@@ -136,6 +138,12 @@ class LoadReportDialog(QDialog):
             "recurrent": self.tr("recurrent state"),
             "compute": self.tr("compute buffers"),
         }[kind]
+
+
+def _side(place: int) -> Qt.AlignmentFlag:
+    """Figures stand at the right of their column, as does its heading."""
+    side = Qt.AlignmentFlag.AlignRight if place >= 2 else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _mib(n_bytes: int) -> str:

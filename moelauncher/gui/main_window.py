@@ -157,7 +157,7 @@ class MainWindow(QMainWindow):
         self._drop_hint = _DropHint(center)
 
         self.status.warnings_clicked.connect(self.toggle_log)
-        self.placement.launch_done.connect(self.chat.setFocus)
+        self.placement.launch_done.connect(self.chat.focus_input)
         QShortcut(QKeySequence(self.tr("Ctrl+Q")), self).activated.connect(self.close)
         QShortcut(QKeySequence(self.tr("Ctrl+Shift+L")), self).activated.connect(self.toggle_log)
         self._usual_size()

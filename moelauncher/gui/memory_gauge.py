@@ -31,6 +31,7 @@ from PySide6.QtWidgets import QSizePolicy, QStyle, QToolTip, QWidget
 
 from moelauncher.core.units import MIB, format_bytes, format_gib
 from moelauncher.gui.memory_bars import KINDS, Bar, Segment
+from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.theme import (
     EASING_MS,
     FOCUS_RING,
@@ -134,7 +135,7 @@ class MemoryGauge(QWidget):
             "kv": self.tr("KV"),
             "recurrent": self.tr("state"),
             "compute": self.tr("compute"),
-            "over": self.tr("too much"),
+            "over": self.tr("does not fit"),
         }[kind]
 
     def kind_lesson(self, kind: str) -> str:
@@ -421,7 +422,7 @@ class MemoryGauge(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            tip = self.tip_at(QPointF(event.pos()))
+            tip = plain_tip(self.tip_at(QPointF(event.pos())))
             QToolTip.showText(event.globalPos(), tip, self)
             return True
         return super().event(event)

@@ -16,6 +16,7 @@ from moelauncher.gui.memory_bars import KINDS, Bar, bars_of, loaded_forecast
 from moelauncher.gui.memory_gauge import MemoryGauge
 from moelauncher.gui.memory_legend import LegendEntry, MemoryLegend
 from moelauncher.gui.pane import Pane
+from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, font, set_tone
 
@@ -141,14 +142,15 @@ class MemoryPane(Pane):
         whole = forecast.text
         room = self.verdict.width() or 240
         if self.verdict.fontMetrics().horizontalAdvance(whole) <= room:
-            self.verdict.set_text(whole)
+            # Beside the title it is a heading, and headings end without a full stop.
+            self.verdict.set_text(whole.removesuffix("."))
             self.sentence.set_text(self._source_sentence(forecast))
         else:
             self.verdict.set_text(self._short_verdict(forecast), whole)
             # That no GPU is in use is the news there; how much RAM is left stands in the tooltip.
             told = self._imagined and forecast.ram.fits
             self.sentence.set_text(self._source_sentence(forecast) if told else whole)
-        self.sentence.setToolTip(self.sentence.text())
+        self.sentence.setToolTip(plain_tip(self.sentence.text()))
 
     def _idle_sentence(self) -> str:
         if self._snapshot is None:
@@ -161,19 +163,19 @@ class MemoryPane(Pane):
         spare = forecast.spare_bytes
         gpus_fit = all(gpu.fits for gpu in forecast.gpus)
         if forecast.streams_from_disk and gpus_fit:
-            return self.tr("streams from disk")
+            return self.tr("Streams from disk")
         if not forecast.fits:
             worst = min(
                 (d.spare_bytes for d in forecast.devices if d.spare_bytes is not None), default=0
             )
             if worst < 0:
-                return self.tr("{size} too much").format(size=format_bytes(-worst))
-            return self.tr("does not fit")
+                return self.tr("{size} over").format(size=format_bytes(-worst))
+            return self.tr("Does not fit")
         if self._imagined:
-            return self.tr("fits in RAM")
+            return self.tr("Fits in RAM")
         if spare is None:
-            return self.tr("fits")
-        return self.tr("fits, {size} to spare").format(size=format_bytes(spare))
+            return self.tr("Fits")
+        return self.tr("Fits, {size} to spare").format(size=format_bytes(spare))
 
     def _source_sentence(self, forecast: MemoryForecast) -> str:
         if self._imagined:

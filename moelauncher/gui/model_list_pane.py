@@ -121,7 +121,6 @@ class ModelListPane(QWidget):
         self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
         column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
         self.setTabOrder(self.filter, self.list)
-        self.setFocusProxy(self.list)
         look.theme().changed.connect(self.list.viewport().update)
         self._refresh()
 

@@ -46,6 +46,7 @@ class NumberLine(QWidget):
         self.slider.setObjectName(slider_name)
         for field in (self.spin, self.slider):
             field.setAccessibleName(title)
+            field.setToolTip(title)
             field.setRange(0, 0)
         column.addLayout(row)
         column.addWidget(self.slider)

@@ -100,7 +100,9 @@ class PlacementPane(QWidget):
         self.all_gpu = self._chip(self.tr("All on GPU"), "allOnGpuButton")
         self.auto = self._chip(self.tr("Auto"), "autoButton")
         self.all_cpu = self._chip(self.tr("All on CPU"), "allOnCpuButton")
+        self.all_gpu.setToolTip(self.tr("Every layer on the GPU, whether it fits or not"))
         self.auto.setToolTip(self.tr("As many layers on the GPU as fit"))
+        self.all_cpu.setToolTip(self.tr("As little on the GPU as possible"))
         self.all_gpu.clicked.connect(lambda: self._go_to_end(on_gpu=True))
         self.all_cpu.clicked.connect(lambda: self._go_to_end(on_gpu=False))
         self.auto.clicked.connect(self._auto_clicked)
@@ -162,6 +164,7 @@ class PlacementPane(QWidget):
         self.more = MoreOptions()
         self.more.hide()
         column.addWidget(self.more)
+        self.more_button.setToolTip(self.tr("Threads, prompt batch and how the file is read"))
         for widget, key in ((self.context, "X"), (self.kv, "K"), (self.more_button, "M")):
             add_shortcut(widget, key)
         self.more_button.toggled.connect(self.more.setVisible)

@@ -62,9 +62,9 @@ class ProfileDesk(QObject):
     def label(self, name: str) -> str:
         """How a profile is shown."""
         known = {
-            USUAL: self.tr("usual"),
-            GAMING: self.tr("gaming"),
-            ALL_MINE: self.tr("all mine"),
+            USUAL: self.tr("Usual"),
+            GAMING: self.tr("Gaming"),
+            ALL_MINE: self.tr("All mine"),
         }
         return known.get(name, name)
 
@@ -86,12 +86,9 @@ class ProfileDesk(QObject):
 
     def _update_button(self) -> None:
         has_gpus = bool(self._planner.machine.gpus)
-        self.button.setEnabled(has_gpus)
-        self.button.setToolTip(
-            self.tr("What is left free for other programs, by profile")
-            if has_gpus
-            else self.tr("Profiles say what is left free of a GPU, and none is in use.")
-        )
+        # Without a GPU a profile says nothing, and the verdict needs the room.
+        self.button.setVisible(has_gpus)
+        self.button.setToolTip(self.tr("What is left free for other programs, by profile"))
 
     def _show(self) -> None:
         self._update_button()

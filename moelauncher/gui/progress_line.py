@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimerEvent
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.theme import font, theme
 
 TRACK = 4
@@ -43,7 +44,7 @@ class ProgressLine(QWidget):
         self._text = " ".join(text.split())
         self._fraction = None if fraction is None else min(1.0, max(0.0, fraction))
         self.setAccessibleDescription(self._text)
-        self.setToolTip(self._text)
+        self.setToolTip(plain_tip(self._text))
         self._run()
         self.update()
 

@@ -63,12 +63,12 @@ def duration_text(seconds: float) -> str:
 
 def _prompt(stats: GenerationStats) -> str:
     text = tr("prompt {n}").format(n=f"{stats.prompt_tokens:,}")
-    if stats.cached_tokens:
-        text = tr("prompt {n}, {cached} of it cached").format(
-            n=f"{stats.prompt_tokens:,}", cached=f"{stats.cached_tokens:,}"
-        )
     if stats.prompt_tok_s is not None:
         text = tr("{prompt} at {rate}").format(prompt=text, rate=format_rate(stats.prompt_tok_s))
+    if stats.cached_tokens:
+        # Last, since the rate is that of the other tokens.
+        cached = f"{stats.cached_tokens:,}"
+        text = tr("{prompt}, {cached} cached").format(prompt=text, cached=cached)
     return text
 
 

@@ -112,9 +112,11 @@ class SessionTexts(QObject):
 
     def loaded(self, facts: ModelFacts, report: LoadReport) -> str:
         """Said once a load went as planned."""
-        text = self.tr("{name} is loaded ({time}); llama.cpp placed it as planned.").format(
-            name=facts.name, time=format_duration(report.load_s)
-        )
+        if report.load_s < 0.05:  # nothing had to be read anew
+            text = self.tr("{name} is loaded; llama.cpp placed it as planned.")
+        else:
+            text = self.tr("{name} is loaded ({time}); llama.cpp placed it as planned.")
+        text = text.format(name=facts.name, time=format_duration(report.load_s))
         carried = report.carried
         if carried is not None and carried.reason and carried.n_tokens:
             text += " " + self.tr("The chat is read again with the next message: {reason}").format(

@@ -193,6 +193,8 @@ class SpeedPlot(pg.PlotWidget):
 
     def _dress(self) -> None:
         colors = theme().colors
+        # The view keeps its background as a picture, in the colours before.
+        self.resetCachedContent()
         small = font("small", figures=True)
         for name in ("left", "bottom"):
             axis = self.getPlotItem().getAxis(name)

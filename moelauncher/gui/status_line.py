@@ -82,6 +82,7 @@ class StatusLine(QWidget):
         for part in (self.prompt, self.context, self.gpu, self.warnings):
             row.addWidget(part)
         row.addWidget(self.build, 1)
+        self._row = row
         self._parts = (
             self.state,
             self.state_figures,
@@ -144,6 +145,7 @@ class StatusLine(QWidget):
         self.message.set_text(text)
         self.message.setAccessibleDescription(text)
         self.message.show()
+        self._row.setStretchFactor(self.build, 0)  # the sentence takes all the room there is
         self.offer.setText(offer.replace("&", "&&"))
         self.offer.setAccessibleName(offer)
         self.offer.setVisible(bool(offer))
@@ -159,6 +161,7 @@ class StatusLine(QWidget):
         self._timer.stop()
         self.offer.hide()
         self.message.hide()
+        self._row.setStretchFactor(self.build, 1)
         self.message.set_text("")
         for part in self._parts:
             part.setVisible(bool(part.text()))

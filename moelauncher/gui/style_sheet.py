@@ -129,7 +129,7 @@ QTableView::item { padding: 0 8px; }
 QHeaderView { background: transparent; border: none; }
 QHeaderView::section {
     background: $surface; color: $muted; border: none; border-bottom: 1px solid $border;
-    padding: 4px 8px;
+    padding: 4px 11px;
 }
 QTableCornerButton::section { background: $surface; border: none; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }

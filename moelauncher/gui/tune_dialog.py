@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from moelauncher.gui.pane import plain_label
+from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.progress_line import ProgressLine
 from moelauncher.gui.quiet_spin_box import QuietSpinBox
 from moelauncher.gui.steady_label import SteadyLabel
@@ -149,7 +150,7 @@ class TuneDialog(QDialog):
             }
         for index, text in enumerate(cells):
             item = QTableWidgetItem(text)
-            item.setToolTip(text if index == len(cells) - 1 else "")
+            item.setToolTip(plain_tip(text) if index == len(cells) - 1 else "")
             self.table.setItem(self._rows[key], index, item)
 
     def set_verdict(self, text: str, can_take: bool) -> None:

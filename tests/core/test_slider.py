@@ -28,7 +28,7 @@ def test_a_dense_model_says_why_and_offers_its_layers() -> None:
     assert "dense" in slider.disabled_reason
     assert slider.label(0) == slider.disabled_reason
     assert (slider.dense, slider.gpu_layers) == (True, 5)
-    assert slider.gpu_layers_label(5).startswith("All layers are on the GPU")
+    assert slider.gpu_layers_label(5).startswith("All layers and the KV cache are on the GPU")
     assert slider.gpu_layers_label(3).startswith("3 of 5 layers are on the GPU")
     assert slider.gpu_layers_label(0).startswith("All layers are in RAM")
 

@@ -111,15 +111,15 @@ def test_a_profile_changes_what_is_left_free_and_is_remembered(
         [BackendDevice("CUDA0", "A card", "gpu", "CUDA", 11 << 30, 12 << 30)]
     )
     session.profiles.choose("gaming")
-    assert driver.widget(QPushButton, "profileButton").text() == "gaming ▾"
+    assert driver.widget(QPushButton, "profileButton").text() == "Gaming ▾"
     assert session.planner._margins() == {"CUDA0": 4 << 30}
     session.profiles.save_as("video & sound")
     session.profiles._fill()
     texts = [action.text() for action in session.profiles.menu.actions()]
     assert texts == [
-        "usual", "gaming", "all mine", "video && sound", "", "Save as…", "Delete “video && sound”"
+        "Usual", "Gaming", "All mine", "video && sound", "", "Save as…", "Delete “video && sound”"
     ]  # fmt: skip
     stored = driver.program._state.get("profiles")
     assert isinstance(stored, dict) and stored["chosen"] == "video & sound"
     session.profiles.delete("video & sound")
-    assert driver.widget(QPushButton, "profileButton").text() == "usual ▾"
+    assert driver.widget(QPushButton, "profileButton").text() == "Usual ▾"

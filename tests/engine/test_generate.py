@@ -10,6 +10,7 @@ from moelauncher.core.engine_protocol import (
     ChatMessage,
     GenerateFailed,
     GenerateRequest,
+    NativeLog,
     PromptProgress,
     Sampling,
     TokenEvent,
@@ -134,6 +135,7 @@ def test_stop_while_tokens_come_keeps_what_there_is(smollm2: LlamaEngine) -> Non
     assert outcome.stats.finish_reason == "cancelled"
     assert 1 <= outcome.stats.completion_tokens < 400
     assert outcome.text
+    assert not [log for log in outcome.all(NativeLog) if log.level in ("warning", "error")]
     assert "Paris" in run(smollm2, ask(FRANCE)).text
 
 

@@ -63,3 +63,12 @@ def test_a_steady_label_measures_anew_in_another_width(qtbot) -> None:
     narrow = label.sizeHint().height()
     label.resize(2000, 60)
     assert label.sizeHint().height() < narrow
+
+
+def test_a_name_that_looks_like_html_is_no_html_in_the_tooltip(qtbot) -> None:
+    label = ElidedLabel("<b>bold</b> & <img src=x> name, much too long")
+    qtbot.addWidget(label)
+    label.resize(60, 20)
+    label.show()
+    assert "&lt;img src=x&gt;" in label.toolTip()
+    assert "<img" not in label.toolTip()

@@ -225,6 +225,22 @@ def test_after_a_launch_one_types_into_the_chat(qtbot, window: MainWindow) -> No
     assert window.focusWidget() is window.chat.composer.field
 
 
+def test_tab_reaches_what_can_be_used(qtbot, window: MainWindow) -> None:
+    shown(qtbot, window, 1440, 900)
+    window.activateWindow()
+    window.chat.focus_input()
+    reached = set()
+    for _ in range(60):
+        qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Tab)
+        reached.add(window.focusWidget().objectName())
+    wanted = {
+        "folderButton", "refreshButton", "modelFilter", "newKeptChatButton", "chatsMenuButton",
+        "chatSearch", "chatView", "chatInput", "memoryGauge", "contextCombo", "kvCombo",
+        "moreButton", "liveSwitch",
+    }  # fmt: skip
+    assert not wanted - reached
+
+
 def test_ctrl_q_closes_the_window(qtbot, window: MainWindow) -> None:
     shown(qtbot, window, 1440, 900)
     with qtbot.waitSignal(window.closing):

@@ -55,7 +55,7 @@ def test_a_short_form_without_a_gpu_is_short(pane: MemoryPane) -> None:
     text = "Fits in RAM, 20.6 GiB to spare. " + "This is too long for a title. " * 5
     imagined = device(IMAGINED_GPU.name, free_bytes=None, total_bytes=None)
     pane.set_forecast(forecast(imagined, text=text))
-    assert pane.verdict.text() == "fits in RAM"
+    assert pane.verdict.text() == "Fits in RAM"
     assert "what a GPU would hold" in pane.sentence.text()
 
 
@@ -64,7 +64,7 @@ def test_a_long_verdict_stands_below_with_its_short_form_above(pane: MemoryPane)
         "2.0 GiB too much on the GPU: move 5 more expert layers to the CPU, or shrink the context"
     )
     pane.set_forecast(forecast(device(expert_bytes=8 * GIB), text=text))
-    assert pane.verdict.text() == "2.0 GiB too much"
+    assert pane.verdict.text() == "2.0 GiB over"
     assert pane.verdict.property("tone") == "bad"
     assert pane.sentence.text() == text
 
@@ -144,7 +144,7 @@ def test_the_gauge_tells_itself_in_words(pane: MemoryPane) -> None:
     spoken = pane.gauge.accessibleDescription()
     assert "GPU · RTX 4070" in spoken
     assert "experts 9.0 GiB" in spoken
-    assert "too much 3.0 GiB" in spoken
+    assert "does not fit 3.0 GiB" in spoken
     assert "RAM" in spoken
 
 

@@ -29,7 +29,7 @@ def test_unknown_rates_are_left_out():
 
 
 def test_cached_tokens_are_told():
-    assert "prompt 412, 400 of it cached at 310 tok/s" in footer(replace(STATS, cached_tokens=400))
+    assert "prompt 412 at 310 tok/s, 400 cached" in footer(replace(STATS, cached_tokens=400))
 
 
 @pytest.mark.parametrize(

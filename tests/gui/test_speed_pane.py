@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QWidget
 
 from moelauncher.gui.speed_pane import SpeedPane
@@ -144,6 +144,19 @@ def test_the_axes_follow_the_scheme(qtbot, qapp, pane: SpeedPane) -> None:
         axis = pane.plot.getPlotItem().getAxis("left")
         assert axis.textPen().color() == colors.muted
         assert pane.plot._curve.opts["pen"].color() == colors.accent
+
+
+def test_the_background_follows_the_scheme(qtbot, qapp, pane: SpeedPane) -> None:
+    pane.setProperty("panel", True)
+    pane.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+    pane.build_plot()
+    pane.show()
+    seen = []
+    for mode in ("dark", "light"):
+        apply_theme(qapp, mode)
+        image = pane.grab().toImage()
+        seen.append(image.pixelColor(pane.plot.geometry().bottomRight() - QPoint(4, 4)))
+    assert seen == [DARK.window, LIGHT.window]
 
 
 def test_the_tooltip_tells_the_rate(pane: SpeedPane) -> None:

@@ -52,6 +52,16 @@ def test_information_goes_by_itself(line: StatusLine) -> None:
     assert line.state.isVisible()
 
 
+def test_a_message_takes_all_the_room_there_is(qtbot, line: StatusLine) -> None:
+    line.set_message("A sentence of some length, " * 5, "warning")
+    qtbot.wait(1)
+    assert line.message.width() > 900
+    assert line.message.geometry().right() < line.build.geometry().left()
+    line.clear_message()
+    qtbot.wait(1)
+    assert line.build.geometry().right() > 1150
+
+
 def test_an_empty_message_clears(line: StatusLine) -> None:
     line.set_message("Something", "warning")
     line.set_message("")
