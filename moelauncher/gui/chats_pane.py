@@ -66,6 +66,8 @@ class ChatsPane(QWidget):
         self._current = ""
         self._model = ChatListModel(self)
         self._model.renamed.connect(self.rename_requested)
+        # Made in the order in which Tab goes through them.
+        header = self._make_header()
         self.search = self._make_search()
         self.list = self._make_list()
         self._hint = QLabel(self)
@@ -88,7 +90,7 @@ class ChatsPane(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._make_header())
+        column.addWidget(header)
         column.addLayout(field)
         column.addLayout(self._list_or_hint, 1)
         column.addWidget(self.undo)

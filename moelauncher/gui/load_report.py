@@ -60,7 +60,9 @@ class LoadReportDialog(QDialog):
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         header.setHighlightSections(False)
         for place in range(self.table.columnCount()):
-            self.table.horizontalHeaderItem(place).setTextAlignment(_side(place))
+            heading = self.table.horizontalHeaderItem(place)
+            if heading is not None:
+                heading.setTextAlignment(_side(place))
         self.table.setFont(font("small", figures=True))
         self.copy = QPushButton(self.tr("Copy report"))
         self.copy.setObjectName("copyLoadReportButton")

@@ -6,6 +6,7 @@ Values come in by methods, wishes go out by signals; it touches no file. GUI thr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, QSize, Qt, Signal
@@ -120,7 +121,19 @@ class ModelListPane(QWidget):
         self._foot.addWidget(self._make_demo_progress())
         self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
         column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
-        self.setTabOrder(self.filter, self.list)
+        for first, then in pairwise(
+            (
+                self.folder_button,
+                self.refresh_button,
+                self.filter,
+                self.list,
+                self._add_folder,
+                self._get_model,
+                self._demo,
+                self.drop_hint,
+            )
+        ):
+            self.setTabOrder(first, then)
         look.theme().changed.connect(self.list.viewport().update)
         self._refresh()
 

@@ -243,7 +243,7 @@ def test_weights_that_stream_are_a_warning_and_no_failure(pane: MemoryPane) -> N
         streams_from_disk=True,
     )
     pane.set_forecast(made)
-    assert pane.verdict.text() == "streams from disk"
+    assert pane.verdict.text() == "Streams from disk"
     assert pane.verdict.property("tone") == "warn"
     assert "stream" in pane.sentence.text()
 
