@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 #: Values of common hardware: where the fit has nothing to go by, it stays near these.
 _USUAL = (1 / 40e9, 1 / 300e9, 0.5e-3, 40e-6)
-_TRUST_IN_USUAL = 0.05
+_TRUST_IN_USUAL = 0.003
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ def fit_speed(measured: Sequence[tuple[TokenTraffic, float]]) -> SpeedModel | No
     rows = np.array([[t.ram_bytes, t.vram_bytes, 1.0, float(t.hand_overs)] for t, _ in measured])
     rates = np.array([rate for _, rate in measured])
     usual = np.array(_USUAL)
+    # A machine that is slower or faster than usual is so in all, until the fit knows better.
+    usual = usual * float(np.median(1 / (rows @ usual * rates)))
     # In units of the usual values, and each measurement relative to its own time a token.
     matrix = rows * usual * rates[:, None]
     goal = np.ones(len(rates))

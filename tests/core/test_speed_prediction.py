@@ -75,6 +75,16 @@ def test_the_fit_finds_what_it_was_made_from() -> None:
         assert model.tok_s(big(stop)) == pytest.approx(truth.tok_s(big(stop)), rel=0.02)
 
 
+def test_a_slow_machine_is_fitted_as_well() -> None:
+    """Time for a token that is far from usual, as on a software device."""
+    truth = SpeedModel(1 / 4e9, 1 / 5e9, 20e-3, 300e-6, 0.0)
+    measured = [(big(stop), truth.tok_s(big(stop))) for stop in (9, 14, 24, 30)]
+    model = fit_speed(measured)
+    assert model is not None
+    assert model.error < 0.03
+    assert model.tok_s(big(20)) == pytest.approx(truth.tok_s(big(20)), rel=0.03)
+
+
 def test_two_places_say_how_a_third_will_be() -> None:
     truth = SpeedModel(1 / 45e9, 1 / 350e9, 1e-3, 60e-6, 0.0)
     model = fit_speed([(big(stop), truth.tok_s(big(stop))) for stop in (20, 40)])
