@@ -15,6 +15,7 @@ from moelauncher.core.ggml_types import GGML_TYPES
 from moelauncher.core.gguf_header import SkippedArray
 from moelauncher.core.kv_cache import kv_bytes, recurrent_bytes_per_layer
 from moelauncher.core.model_verdict import Verdict, verdict_of
+from moelauncher.core.speed_estimate import SpeedBasis, estimate_text
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_parameters, format_tokens
@@ -70,16 +71,19 @@ def card_of(
     context: ContextSettings | None = None,
     *,
     measured: str = "",
+    basis: SpeedBasis | None = None,
 ) -> ModelCard:
     """The card; ``machine`` and ``context`` None: nothing is said of this machine.
 
     ``measured`` is the best speed that was measured here, as text; "" where none was.
+    ``basis`` is what an estimate is made from; None: no speed is estimated.
     """
     verdict = None
     here: tuple[tuple[str, str], ...] = ()
     if machine is not None and context is not None:
         verdict = verdict_of(facts, machine, context)
-        here = tuple(_here(facts, verdict, context, measured))
+        estimate = "" if basis is None else estimate_text(facts, verdict, context, basis)
+        here = tuple(_here(facts, verdict, context, estimate, measured))
     template = facts.metadata.get("tokenizer.chat_template")
     return ModelCard(
         name=display_name(facts.name) or display_name(facts.path.stem),
@@ -228,7 +232,7 @@ def _types(facts: ModelFacts) -> tuple[TypeShare, ...]:
 
 
 def _here(
-    facts: ModelFacts, verdict: Verdict, context: ContextSettings, measured: str
+    facts: ModelFacts, verdict: Verdict, context: ContextSettings, estimate: str, measured: str
 ) -> list[tuple[str, str]]:
     n_ctx = min(context.n_ctx, facts.ctx_train or context.n_ctx)
     rows = [(tr("At Auto, {ctx} tokens").format(ctx=format_tokens(n_ctx)), verdict.text)]
@@ -245,6 +249,8 @@ def _here(
             gpu=format_bytes(gpu), ram=format_bytes(ram)
         )
     rows.append((tr("Read for each token"), reads))
+    if estimate:
+        rows.append((tr("Expected speed"), estimate))
     rows.append((tr("Speed"), measured or tr("not measured here yet: press Tune")))
     return rows
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from moelauncher.core.auto_placement import Machine, auto_placement, gpus_fit
+from moelauncher.core.auto_placement import AutoPlacement, Machine, auto_placement, gpus_fit
 from moelauncher.core.placement import expert_stops
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_tokens
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
     from moelauncher.core.forecast import MemoryForecast
     from moelauncher.core.model_facts import ModelFacts
+    from moelauncher.core.placement import Placement
 
 GPU, SPLIT, CPU, DISK, NO = "gpu", "split", "cpu", "disk", "no"
 
@@ -28,13 +29,14 @@ class Verdict:
     """``kind``: "gpu" all on the GPU, "split" some layers on the CPU, "cpu" without a GPU,
     "disk" weights are read from the disk again and again, "no" will not run here.
 
-    ``level`` is the colour of its dot: "good", "warn" or "bad". The forecast is Auto's.
+    ``level`` is the colour of its dot: "good", "warn" or "bad". Placement and forecast are Auto's.
     """
 
     kind: str
     level: str
     text: str
     forecast: MemoryForecast
+    placement: Placement
 
 
 def verdict_of(facts: ModelFacts, machine: Machine, context: ContextSettings) -> Verdict:
@@ -42,31 +44,38 @@ def verdict_of(facts: ModelFacts, machine: Machine, context: ContextSettings) ->
     if facts.ctx_train and context.n_ctx > facts.ctx_train:
         context = replace(context, n_ctx=facts.ctx_train)
     auto = auto_placement(facts, machine, context)
+    kind, level, text = _judged(facts, machine, context, auto)
+    return Verdict(kind, level, text, auto.forecast, auto.placement)
+
+
+def _judged(
+    facts: ModelFacts, machine: Machine, context: ContextSettings, auto: AutoPlacement
+) -> tuple[str, str, str]:
     result, placement = auto.forecast, auto.placement
     if machine.gpus and not gpus_fit(result):
-        return Verdict(NO, "bad", _too_small(auto.largest_ctx, context.n_ctx), result)
+        return NO, "bad", _too_small(auto.largest_ctx, context.n_ctx)
     if not result.ram.fits:
         short = format_bytes(-(result.ram.spare_bytes or 0))
         if result.streams_from_disk:
             text = tr("streams from disk: RAM {size} short").format(size=short)
-            return Verdict(DISK, "warn", text, result)
+            return DISK, "warn", text
         text = tr("will not run here: RAM {size} short").format(size=short)
-        return Verdict(NO, "bad", text, result)
+        return NO, "bad", text
     if not machine.gpus:
-        return Verdict(CPU, "good", tr("fits in RAM, runs on the CPU"), result)
+        return CPU, "good", tr("fits in RAM, runs on the CPU")
     if expert_stops(facts):
         n_away, of = placement.cpu_moe, placement.of
     else:
         of = facts.n_layer_all + 1
         n_away = of - placement.n_gpu_layers
     if not n_away:
-        return Verdict(GPU, "good", tr("fits on the GPU"), result)
+        return GPU, "good", tr("fits on the GPU")
     if n_away == of and not expert_stops(facts):
-        return Verdict(SPLIT, "warn", tr("fits, all layers on the CPU"), result)
+        return SPLIT, "warn", tr("fits, all layers on the CPU")
     text = (
         tr("fits with {n} layers on the CPU") if n_away > 1 else tr("fits with 1 layer on the CPU")
     )
-    return Verdict(SPLIT, "good", text.format(n=n_away), result)
+    return SPLIT, "good", text.format(n=n_away)
 
 
 def _too_small(largest_ctx: int | None, n_ctx: int) -> str:

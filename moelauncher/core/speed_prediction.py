@@ -62,6 +62,10 @@ class SpeedModel:
         )
 
 
+#: Where nothing is known of a machine. Common hardware lies within a factor of two of it.
+USUAL_HARDWARE = SpeedModel(*_USUAL, error=1.0)
+
+
 def token_traffic(
     facts: ModelFacts, placement: Placement, forecast: MemoryForecast, n_ctx: int, depth: int
 ) -> TokenTraffic:

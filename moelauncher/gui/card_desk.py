@@ -5,26 +5,20 @@ GUI thread; reading the header and judging the model are pool jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QPushButton
 
 from moelauncher.core.catalog import CatalogEntry, load_facts
-from moelauncher.core.chat_speeds import speed_text, with_reply
-from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.model_card import ModelCard, card_of
 from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.speed_estimate import MODEL, SpeedBasis
+from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_card import ModelCardDialog
 from moelauncher.gui.planner import Planner
-from moelauncher.gui.services import Services
-
-_SPEEDS = "chat_speeds"
+from moelauncher.gui.tune_desk import TuneDesk
 
 
 class CardDesk(QObject):
@@ -39,16 +33,16 @@ class CardDesk(QObject):
     def __init__(
         self,
         window: MainWindow,
-        services: Services,
         planner: Planner,
         jobs: JobRunner,
-        measured: Callable[[ModelFacts], str],
+        tuning: TuneDesk,
+        speeds: BestSpeeds,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._measured = measured
+        self._tuning = tuning
+        self._speeds = speeds
         self._window = window
-        self._state = services.state
         self._planner = planner
         self._jobs = jobs
         self._facts: ModelFacts | None = None
@@ -78,19 +72,6 @@ class CardDesk(QObject):
             "card-facts", lambda report, cancelled: load_facts(path), self._open, self._complain
         )
 
-    def note_reply(self, path: Path, plan: LaunchPlan, stats: GenerationStats) -> None:
-        """A reply ended: its rate may be the best that this model had here."""
-        speeds = with_reply(
-            self._state.get(_SPEEDS),
-            str(path),
-            stats.tok_s,
-            stats.completion_tokens,
-            plan.placement.cpu_moe,
-            plan.placement.of if plan.placement.devices else 0,
-        )
-        if speeds is not None:
-            self._state.set(_SPEEDS, speeds)
-
     def _open(self, facts: object) -> None:
         assert isinstance(facts, ModelFacts)
         self._facts = facts
@@ -102,11 +83,15 @@ class CardDesk(QObject):
         if facts is None:
             return
         self._asked = (facts.path, machine, context)
-        chats = speed_text(self._state.get(_SPEEDS), str(facts.path))
-        measured = "; ".join(text for text in (self._measured(facts), chats) if text)
+        tuned, chats = self._tuning.best_text(facts), self._speeds.chats_text(facts.path)
+        measured = "; ".join(text for text in (tuned, chats) if text)
+        fitted = self._tuning.fitted(facts)
+        basis = self._speeds.basis() if fitted is None else SpeedBasis(fitted, MODEL)
         self._jobs.start(
             "card",
-            lambda report, cancelled: card_of(facts, machine, context, measured=measured),
+            lambda report, cancelled: card_of(
+                facts, machine, context, measured=measured, basis=basis
+            ),
             self._show,
             self._complain,
         )

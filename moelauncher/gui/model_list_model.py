@@ -23,6 +23,7 @@ from PySide6.QtCore import (
     Qt,
 )
 
+from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.core.model_groups import group_key, group_name, quant_label
 from moelauncher.core.text_cleaning import display_name
@@ -65,6 +66,7 @@ class ModelListModel(QAbstractListModel):
         self._rows: list[ModelRow] = []
         self._by_path: dict[Path, ModelRow] = {}
         self._verdicts: dict[Path, tuple[str, str]] = {}
+        self._best: dict[Path, BestSetting] = {}
 
     @property
     def entries(self) -> list[CatalogEntry]:
@@ -134,6 +136,16 @@ class ModelListModel(QAbstractListModel):
             self._by_path[path] = self._rows[at]
             self.dataChanged.emit(self.index(at), self.index(at))
 
+    def set_best(self, path: Path, best: BestSetting | None) -> None:
+        """The best setting measured of a model; kept also for a row that is still to come."""
+        if best is None:
+            self._best.pop(path, None)
+        else:
+            self._best[path] = best
+        at = self.row_of(path)
+        if at is not None:
+            self.dataChanged.emit(self.index(at), self.index(at))
+
     def _row_for(self, entry: CatalogEntry) -> ModelRow:
         verdict, level = self._verdicts.get(entry.path, ("", ""))
         return ModelRow(entry, verdict, level, group_key(entry))
@@ -176,12 +188,16 @@ class ModelListModel(QAbstractListModel):
         return label
 
     def verdict_line(self, row: ModelRow) -> tuple[str, str]:
-        """The third line and its level: the verdict, else the size in parameters."""
+        """The third line and its level: the best measured setting as long as nothing speaks
+        against it, else the verdict, else the size in parameters."""
         if row.entry.role == "download":
             return self.tr("not a model yet"), "warn"
         if row.entry.problem:
             unread = row.entry.role in ("unknown", "folder")
             return (self.tr("cannot be read") if unread else self.tr("cannot be used")), "bad"
+        best = self._best.get(row.entry.path)
+        if best is not None and row.level in ("", "good"):
+            return best.text, "good"
         if row.verdict:
             return row.verdict, row.level
         if row.entry.n_params is None:
@@ -219,9 +235,19 @@ class ModelListModel(QAbstractListModel):
         return [named, self.facts_line(entry), self.verdict_line(row)[0]]
 
     def _tool_tip(self, row: ModelRow) -> str:
-        lines = [*self._lines(row), row.entry.hint, str(row.entry.path)]
+        lines = [*self._lines(row), self._best_note(row), row.entry.hint, str(row.entry.path)]
         # Names come from files; as a tooltip unescaped text might be taken for HTML.
         return "<qt>" + "<br>".join(html.escape(line) for line in lines if line) + "</qt>"
+
+    def _best_note(self, row: ModelRow) -> str:
+        """Where the rate in the row comes from, and the verdict that it stands in front of."""
+        best = self._best.get(row.entry.path)
+        if best is None:
+            return ""
+        how = self.tr("best speed that Tune measured here")
+        if not best.tuned:
+            how = self.tr("fastest reply in a chat here")
+        return " · ".join(text for text in (how, row.verdict) if text)
 
     # Qt's own
 

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.gui import theme as look
 from moelauncher.gui.drop_hint import DropHint
@@ -185,6 +186,10 @@ class ModelListPane(QWidget):
     def set_verdict(self, path: Path, text: str, level: str) -> None:
         """How the model would run. ``level``: "good", "warn", "bad", or "" for no dot."""
         self._model.set_verdict(path, text, level)
+
+    def set_best(self, path: Path, best: BestSetting | None) -> None:
+        """The best setting that was measured of the model; None: none is known."""
+        self._model.set_best(path, best)
 
     def set_scanning(self, scanning: bool) -> None:
         """Whether folders are being read."""

@@ -51,6 +51,7 @@ from moelauncher.core.session_state import (
     possible_events,
 )
 from moelauncher.core.token_rate import TokenRate
+from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.card_desk import CardDesk
 from moelauncher.gui.chat_keys import ChatKeys
 from moelauncher.gui.chat_session import ChatSession
@@ -127,11 +128,10 @@ class Session(QObject):
             load_again=self._load_after_tuning,
             parent=self,
         )
+        self.speeds = BestSpeeds(services.state, window.model_list)
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
-        self.cards = CardDesk(
-            window, services, self.planner, self._jobs, self.tuning.best_text, self
-        )
+        self.cards = CardDesk(window, self.planner, self._jobs, self.tuning, self.speeds, self)
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self
@@ -182,6 +182,7 @@ class Session(QObject):
         self.chat.reply_wanted.connect(self._answer)
         self.chat.changed.connect(self._branch_changed)
         self.library.message.connect(window.status.set_message)
+        self.tuning.best_known.connect(self.speeds.note_tuned)
         self.cards.message.connect(window.status.set_message)
         self.downloads.message.connect(window.status.set_message)
         self.downloads.fetched.connect(self.library.show_model)
@@ -577,7 +578,7 @@ class Session(QObject):
         placement = self._texts.placement(self._loaded.plan) if self._loaded else ""
         self._last_stats = stats
         if self._loaded is not None:
-            self.cards.note_reply(self._loaded.facts.path, self._loaded.plan, stats)
+            self.speeds.note_reply(self._loaded.facts, self._loaded.plan, stats)
         self._context_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
         self._reply_closed()

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
+from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
@@ -50,7 +51,14 @@ _PROMPT_TOKENS, _GENERATED_TOKENS = 512, 128
 
 
 class TuneDesk(QObject):
-    """One window's tuning."""
+    """One window's tuning.
+
+    Signals:
+        best_known(object, object): a model's path, and its BestSetting on this machine (None:
+            nothing is measured); as soon as it is known, and when it changes.
+    """
+
+    best_known = Signal(object, object)
 
     def __init__(
         self,
@@ -162,6 +170,21 @@ class TuneDesk(QObject):
         )
         return text.format(rate=format_rate(best.median), n=best.stop)
 
+    def fitted(self, facts: ModelFacts) -> SpeedModel | None:
+        """The prediction from this model's own measurements, where there are enough."""
+        selected = self._planner.facts
+        return self._model if selected is not None and selected.path == facts.path else None
+
+    def _tell_best(self, facts: ModelFacts, dense: bool) -> None:
+        best = max(self._speeds, key=lambda one: one.median, default=None)
+        setting = None
+        if best is not None:
+            of = facts.n_layer_all + 1 if dense else len(facts.expert_layers)
+            away = of - best.stop if dense else best.stop
+            has_gpu = bool(self._planner.machine.gpus)
+            setting = BestSetting(best.median, away, of if has_gpu else 0, tuned=True)
+        self.best_known.emit(facts.path, setting)
+
     def _predicted(
         self, facts: ModelFacts, plan: LaunchPlan, speeds: Sequence[StopSpeed]
     ) -> tuple[float | None, ...]:
@@ -221,6 +244,7 @@ class TuneDesk(QObject):
                 self._window.status.set_message(error.sentence, "warning")
                 found = []
             self._speeds = speeds_by_stop(found, dense=dense)
+            self._tell_best(facts, dense)
         return self._speeds
 
     def _fingerprint(self, facts: ModelFacts) -> str:

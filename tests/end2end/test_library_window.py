@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -76,13 +77,21 @@ def test_the_card_of_the_selected_model_opens(driver: WindowDriver, folder: Path
     plan = driver.program.session.planner.plan
     assert plan is not None
     stats = GenerationStats("stop", 10, 0, 100, 50.0, 38.4, 0.2, 3.0, 110)
-    driver.program.session.cards.note_reply(folder / "a.gguf", plan, stats)
+    facts = driver.program.session.planner.facts
+    assert facts is not None
+    driver.program.session.speeds.note_reply(facts, plan, stats)
     driver.press("cardButton")
     driver.wait(lambda: driver.program.session.cards.dialog is not None)
     last = driver.program.session.cards.dialog
     assert last is not None
     assert any("38.4 tok/s in a chat here" in label.text() for label in last.findChildren(QLabel))
+    expected = [label.text() for label in last.findChildren(QLabel) if "about " in label.text()]
+    assert len(expected) == 1 and "tok/s (estimate" in expected[0]
     last.close()
+    # The row tells it too.
+    index = driver.window.model_list.list.currentIndex()
+    spoken = str(index.data(Qt.ItemDataRole.AccessibleTextRole))
+    assert "38.4 tok/s" in spoken
 
 
 def test_rows_are_judged_in_the_built_window(driver: WindowDriver) -> None:

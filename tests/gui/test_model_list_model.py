@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 
+from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.gui.model_list_model import ModelFilter, ModelListModel, is_listed
 
@@ -136,6 +137,26 @@ def test_the_verdict_line(model):
     assert model.verdict_line(rows[1]) == ("cannot be used", "bad")
     model.set_verdict(rows[0].entry.path, "fits", "good")
     assert model.verdict_line(model.index(0, 0).data(ModelListModel.ROW)) == ("fits", "good")
+
+
+def test_the_best_measured_setting_stands_for_a_good_verdict(model):
+    path = Path("/models/x.gguf")
+    model.set_best(path, BestSetting(38.0, 24, 40, tuned=True))
+    model.set_entries([entry("x")])
+    model.set_verdict(path, "fits with 24 layers on the CPU", "good")
+
+    def line():
+        return model.verdict_line(model.index(0, 0).data(ModelListModel.ROW))
+
+    assert line() == ("24 of 40 layers on the CPU · 38.0 tok/s", "good")
+    tip = model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert "Tune measured here · fits with 24 layers" in tip
+    # What speaks against it now is what one has to know.
+    model.set_verdict(path, "will not run here", "bad")
+    assert line() == ("will not run here", "bad")
+    model.set_verdict(path, "fits", "good")
+    model.set_best(path, None)
+    assert line() == ("fits", "good")
 
 
 def test_a_verdict_outlives_a_new_scan_and_waits_for_its_row(model):

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QTableWidget
 from pytestqt.qtbot import QtBot
 
+from moelauncher.core.catalog import entry_of
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.measurement import Measurement
 from moelauncher.core.session_state import SessionState
@@ -113,6 +115,10 @@ def test_measurements_are_there_after_a_restart(
         assert "1,60.000" in again.window.speed.csv()
         tip = again.window.speed.settings.tip_at(again.window.speed.settings.width() / 2)
         assert "repeats" in tip
+        again.window.model_list.upsert(entry_of(tmp_path / "tiny.gguf"))
+        index = again.window.model_list.list.model().index(0, 0)
+        row = index.data(Qt.ItemDataRole.AccessibleTextRole)
+        assert "60.0 tok/s" in row
     finally:
         again.close()
 
