@@ -27,8 +27,26 @@ UPSTREAM_WHEELS = "https://abetlen.github.io/llama-cpp-python/whl/"
 FLAVOURS = ("build", "cpu", "vulkan", "cu124", "cu130", "cu132", "rocm72", "hip-radeon")
 """``build`` compiles for this processor; the others are upstream's ready wheels."""
 
-_CPU_FLAGS = ("-DLLAVA_BUILD=OFF",)
-_VULKAN_FLAGS = ("-DGGML_VULKAN=ON", "-DLLAVA_BUILD=OFF")
+_FLAGS = {
+    "native-cpu": ("-DLLAVA_BUILD=OFF",),
+    "native-vulkan": ("-DGGML_VULKAN=ON", "-DLLAVA_BUILD=OFF"),
+    # Every instruction set as a module of its own, so that it runs on any processor. The modules
+    # would land in the wheel's bin/: the last flag puts them beside the library that loads them.
+    "loadable": (
+        "-DGGML_BACKEND_DL=ON",
+        "-DGGML_CPU_ALL_VARIANTS=ON",
+        "-DGGML_NATIVE=OFF",
+        "-DGGML_VULKAN=ON",
+        "-DLLAVA_BUILD=OFF",
+        "-DCMAKE_INSTALL_BINDIR=llama_cpp/lib",
+    ),
+}
+_EXPECTED = {
+    "native-cpu": "ggml-cpu",
+    "native-vulkan": "ggml-vulkan",
+    "loadable": "ggml-cpu-haswell",
+}
+"""A library that only this kind of build has."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +103,26 @@ def key_of(version: str, flavour: str, flags: tuple[str, ...], machine: str) -> 
     return f"llama_cpp_python-{version}-{flavour}-{digest[:12]}"
 
 
+def flags_of(flavour: str) -> tuple[str, ...]:
+    """The CMake flags of a build that is compiled here; empty for upstream's."""
+    return _FLAGS.get(flavour, ())
+
+
 def native_build(version: str, *, vulkan: bool = False) -> Build:
     """The build compiled on and for this machine, with or without the Vulkan backend."""
     libc = "-".join(platform.libc_ver())
     machine = "\n".join((sys.platform, platform.machine(), libc, processor_features()))
     flavour = "native-vulkan" if vulkan else "native-cpu"
-    flags = _VULKAN_FLAGS if vulkan else _CPU_FLAGS
-    return Build(version, flavour, cache_folder() / key_of(version, flavour, flags, machine))
+    key = key_of(version, flavour, _FLAGS[flavour], machine)
+    return Build(version, flavour, cache_folder() / key)
+
+
+def loadable_build(version: str) -> Build:
+    """The build that packages carry: all processors' variants and Vulkan, loaded at the start."""
+    libc = "-".join(platform.libc_ver())
+    machine = "\n".join((sys.platform, platform.machine(), libc))
+    key = key_of(version, "loadable", _FLAGS["loadable"], machine)
+    return Build(version, "loadable", cache_folder() / key)
 
 
 def ready_build(version: str, flavour: str) -> Build:
@@ -106,7 +137,7 @@ def compile_wheel(build: Build, python: Path, vulkan: VulkanSdk | None = None) -
     Raises :class:`DevError` with the end of the compiler's output. An interrupted or failed
     build leaves nothing that a later run would take for a finished one.
     """
-    flags = [*(_VULKAN_FLAGS if vulkan else _CPU_FLAGS), *(vulkan.cmake_flags if vulkan else ())]
+    flags = [*_FLAGS[build.flavour], *(vulkan.cmake_flags if vulkan else ())]
     environment = {**os.environ, "CMAKE_ARGS": " ".join(flags)}
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
     # With it set, ggml switches every SIMD instruction off.
@@ -117,9 +148,10 @@ def compile_wheel(build: Build, python: Path, vulkan: VulkanSdk | None = None) -
         *("--no-cache-dir", "--no-binary", PACKAGE),
         f"{PACKAGE}=={build.version}",
     ]
-    kind = "with Vulkan " if vulkan else ""
-    what = f"compiling llama.cpp {kind}({environment['CMAKE_BUILD_PARALLEL_LEVEL']} cores)"
-    _make(build, command, what, environment, expected="ggml-vulkan" if vulkan else "ggml-cpu")
+    kind = {"native-vulkan": "with Vulkan ", "loadable": "for every processor "}
+    kind_text = kind.get(build.flavour, "")
+    what = f"compiling llama.cpp {kind_text}({environment['CMAKE_BUILD_PARALLEL_LEVEL']} cores)"
+    _make(build, command, what, environment, expected=_EXPECTED[build.flavour])
 
 
 def fetch_wheel(build: Build, python: Path) -> None:

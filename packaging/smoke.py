@@ -1,0 +1,249 @@
+"""Runs a built program as somebody does who just unpacked it, and fails on any warning.
+
+    python3 packaging/smoke.py FOLDER/moelauncher               here
+    python3 packaging/smoke.py FOLDER/moelauncher --bare-root   also on a system with nothing on it
+
+The same steps on both systems: the doctor, a chat with the sample model, the window with a
+picture of it and a file from the command line. Everything is written under one fresh folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bare_root
+from dev_console import DevError, format_elapsed, say
+
+QUESTION = "What is the capital of France?"
+ANSWER = "Paris"
+PATIENCE_S = 240
+#: Inside a bare root.
+_PROGRAM_THERE, _WORK_THERE = "/opt/moelauncher", "/work"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: the program, an empty folder for what it writes, and how to start it.
+
+    ``prefix`` comes before the program (entering another root, wine); ``program_there`` and
+    ``work_there`` are the same places as the started program sees them.
+    """
+
+    program: Path
+    work: Path
+    prefix: tuple[str, ...] = ()
+    program_there: str = ""
+    work_there: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: Whether a GPU must, or must not, be found; None where either will do.
+    gpu: bool | None = None
+    #: On Windows the program for the commands is another one.
+    commands_program: str = ""
+
+    @property
+    def command(self) -> list[str]:
+        """What starts the commands."""
+        return [*self.prefix, self.commands_program or self.program_there or str(self.program)]
+
+    @property
+    def window(self) -> list[str]:
+        """What starts the window."""
+        return [*self.prefix, self.program_there or str(self.program)]
+
+    def there(self, name: str) -> str:
+        """A path in the work folder as the program sees it."""
+        if self.work_there:
+            separator = "\\" if "\\" in self.work_there else "/"
+            return f"{self.work_there}{separator}{name}"
+        return str(self.work / name)
+
+
+def run_smoke(plan: Plan, label: str = "here") -> dict[str, Any]:
+    """All steps. Raises :class:`DevError` at the first that fails; returns what was learnt."""
+    shutil.rmtree(plan.work, ignore_errors=True)
+    (plan.work / "home").mkdir(parents=True)
+    started_s = time.monotonic()
+    base = ["--basedir", plan.there("base")]
+    version = _run(plan, plan.command, ["--version"]).strip()
+    doctor = _json(_run(plan, plan.command, ["doctor", "--json", *base]))
+    _check_doctor(doctor, plan)
+    asked = ["-p", QUESTION, "--temp", "0", "--max-tokens", "32", "--json", "--ctx", "512"]
+    # On Mesa's software device only small batches are computed right.
+    asked += ["--ubatch", "8", "--cpu-moe", "all"] if plan.gpu else []
+    reply = _json(_run(plan, plan.command, ["chat", "--demo", *asked, *base]))
+    if ANSWER not in reply["text"]:
+        raise DevError(f"The sample model answered {reply['text']!r}.")
+    model = next(plan.work.joinpath("base").rglob("*.gguf"), None)
+    if model is None:
+        raise DevError("The sample model was not built under --basedir.")
+    inside = str(model.relative_to(plan.work)).replace("/", "\\" if "\\" in plan.there("") else "/")
+    _run(plan, plan.window, ["--screenshot", plan.there("first.png"), *base])
+    _run(plan, plan.window, [plan.there(inside), "--screenshot", plan.there("model.png"), *base])
+    for picture in ("first.png", "model.png"):
+        _check_picture(plan.work / picture)
+    _check_logs(plan.work / "base" / "logs")
+    variant = doctor["cpu_variant"]
+    elapsed = format_elapsed(time.monotonic() - started_s)
+    say(f"      {label}: {version}, {variant}, {reply['tok_s']:.1f} tok/s, all good in {elapsed}")
+    return {"doctor": doctor, "reply": reply}
+
+
+def _run(plan: Plan, program: Sequence[str], arguments: Sequence[str]) -> str:
+    """Standard output. A word on standard error is a failure as well as an exit status is."""
+    environment = {
+        "HOME": plan.there("home"),
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+        "LANG": "C.UTF-8",
+        **plan.environment,
+    }
+    if sys.platform == "win32":
+        environment = {**os.environ, **plan.environment}
+    shown = " ".join(arguments)
+    try:
+        answer = subprocess.run(
+            [*program, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+            cwd=plan.work,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DevError(f"moelauncher {shown}: no end after {PATIENCE_S} s.") from error
+    errors = answer.stderr.decode("utf-8", "replace").strip()
+    if answer.returncode or errors:
+        logs = _log_text(plan.work / "base" / "logs")[-3000:]
+        raise DevError(
+            f"moelauncher {shown}: exit code {answer.returncode}\n{errors[-3000:]}\nLogs:\n{logs}"
+        )
+    return answer.stdout.decode("utf-8", "replace")
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise DevError(f"That is no JSON document: {text[:500]!r}") from error
+    if not isinstance(document, dict):
+        raise DevError(f"That is no JSON object: {text[:500]!r}")
+    return document
+
+
+def _check_doctor(doctor: Mapping[str, Any], plan: Plan) -> None:
+    if not doctor["cpu_variant"]:
+        raise DevError("The bundle's llama.cpp has no processor variants.")
+    if not doctor["build"]:
+        raise DevError("The bundle does not know how it was built.")
+    bad = [v for v in doctor["verdicts"] if v["subject"] == "llama.cpp" and v["level"] == "bad"]
+    if bad:
+        raise DevError(f"The doctor says: {bad}")
+    gpus = [device for device in doctor["devices"] if device["kind"] in ("gpu", "igpu")]
+    if plan.gpu is not None and bool(gpus) != plan.gpu:
+        raise DevError(f"GPUs found: {gpus}, notes: {doctor['build_notes']}")
+
+
+def _check_picture(file: Path) -> None:
+    data = file.read_bytes() if file.exists() else b""
+    if not data.startswith(b"\x89PNG") or len(data) < 10_000:
+        raise DevError(f"{file.name} is no picture of a window ({len(data)} bytes).")
+
+
+def _check_logs(folder: Path) -> None:
+    wrong = [
+        line
+        for line in _log_text(folder).splitlines()
+        if any(f" {level} " in line for level in ("WARNING", "ERROR", "CRITICAL"))
+    ]
+    if wrong:
+        raise DevError("The log has warnings:\n" + "\n".join(wrong[:20]))
+
+
+def _log_text(folder: Path) -> str:
+    files = sorted(folder.glob("*.log")) if folder.is_dir() else []
+    return "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+
+
+# ------------------------------------------------------------------------- a bare system
+
+
+def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
+    """The same on a system without Python, Qt or compiler, on an X screen of its own."""
+    if reason := bare_root.can_make():
+        raise DevError(f"No bare root can be made: {reason}.")
+    root = bare_root.make_root(vulkan=vulkan)
+    folders = {program.parent.resolve(): _PROGRAM_THERE, work.resolve(): _WORK_THERE}
+    work.mkdir(parents=True, exist_ok=True)
+    with x_screen() as display:
+        plan = Plan(
+            program=program,
+            work=work / "run",
+            prefix=tuple(bare_root.enter_command(root, folders, [])),
+            program_there=f"{_PROGRAM_THERE}/{program.name}",
+            work_there=f"{_WORK_THERE}/run",
+            environment={"DISPLAY": display},
+            gpu=vulkan,
+        )
+        label = "a bare system " + ("with the software Vulkan driver" if vulkan else "")
+        run_smoke(plan, label.strip())
+
+
+@contextmanager
+def x_screen() -> Iterator[str]:
+    """The name of an X screen that lives as long as the block."""
+    if not shutil.which("Xvfb"):
+        raise DevError("Xvfb is missing (Debian: apt install xvfb).")
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(writer), "-screen", "0", "1600x1000x24", "-nolisten", "tcp"],
+        pass_fds=(writer,),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writer)
+    try:
+        with os.fdopen(reader) as answer:
+            number = answer.readline().strip()
+        if not number:
+            raise DevError("Xvfb did not start.")
+        yield f":{number}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(allow_abbrev=False, description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--bare-root", action="store_true", help="also where nothing is installed")
+    options = parser.parse_args(arguments)
+    program = options.program.resolve()
+    environment = {} if os.environ.get("DISPLAY") else {"QT_QPA_PLATFORM": "offscreen"}
+    try:
+        with tempfile.TemporaryDirectory(prefix="moelauncher-smoke-") as work:
+            run_smoke(Plan(program, Path(work) / "here", environment=environment))
+            if options.bare_root:
+                run_in_bare_root(program, Path(work) / "bare", vulkan=False)
+                run_in_bare_root(program, Path(work) / "bare-vulkan", vulkan=True)
+    except DevError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
