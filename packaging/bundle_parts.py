@@ -11,7 +11,7 @@ from pathlib import Path
 
 #: Python packages that something imports on the way, and no part of the program needs.
 UNUSED_PACKAGES = (
-    *("tkinter", "unittest", "doctest", "pydoc", "pydoc_data", "lib2to3", "idlelib", "turtle"),
+    *("tkinter", "unittest", "doctest", "pydoc_data", "lib2to3", "idlelib", "turtle"),
     *("setuptools", "pip", "wheel", "pkg_resources", "_distutils_hack"),
     *("pytest", "_pytest", "pytestqt", "hypothesis", "mypy", "ruff", "gguf", "grimp", "click"),
     *("matplotlib", "scipy", "pandas", "cupy", "numba", "h5py", "OpenGL", "IPython"),
@@ -20,7 +20,7 @@ UNUSED_PACKAGES = (
     # Only the server and the fetching of upstream's high-level class use these.
     *("llama_cpp.server", "fastapi", "uvicorn", "pydantic"),
     *("PySide6.QtQml", "PySide6.QtQuick", "PySide6.QtSql", "PySide6.QtTest"),
-    *("PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets", "PySide6.QtPrintSupport", "PySide6.QtXml"),
+    *("PySide6.QtPrintSupport", "PySide6.QtXml"),
     *("PySide6.QtConcurrent", "PySide6.QtDesigner", "PySide6.QtHelp", "PySide6.QtUiTools"),
 )
 

@@ -221,4 +221,5 @@ def _open(file: Path) -> ctypes.CDLL:
 
 def _plain(error: OSError, file: Path) -> str:
     """The loader's words without the folder, which is no news."""
-    return str(error).replace(f"{file.parent}{os.sep}", "").strip().rstrip(".")
+    # In a package PyInstaller puts its own guess over them.
+    return str(error.__cause__ or error).replace(f"{file.parent}{os.sep}", "").strip().rstrip(".")

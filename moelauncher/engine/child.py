@@ -56,7 +56,10 @@ def _child_environment() -> dict[str, str]:
     environment = dict(os.environ)
     # Without it an abort first starts a debugger to print where it happened.
     environment["GGML_NO_BACKTRACE"] = "1"
-    if not getattr(sys, "frozen", False):
+    if getattr(sys, "frozen", False):
+        # PyInstaller's loader would take it for a part of this process and prepare nothing.
+        environment["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
+    else:
         package_root = str(Path(__file__).resolve().parents[2])
         parts = [package_root, environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
