@@ -15,7 +15,7 @@ from moelauncher.commands.terminal import out, out_json, table
 from moelauncher.core.build_facts import build_facts
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
-from moelauncher.core.machine_check import Verdict, check_machine, worst
+from moelauncher.core.machine_check import WARNING, Verdict, check_machine, worst
 from moelauncher.core.paths import app_paths, shortened
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
@@ -49,6 +49,9 @@ def run(options: argparse.Namespace) -> int:
         system_info="" if build is None else build.system_info,
         physical_cores=cores.physical_cores,
     )
+    if build is not None:
+        left_out = (Verdict(WARNING, "llama.cpp", note) for note in build.notes)
+        verdicts = (*verdicts, *left_out)
     paths = app_paths(options.basedir)
     facts: dict[str, object] = {
         "moelauncher": __version__,

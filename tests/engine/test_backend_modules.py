@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -214,3 +217,22 @@ def test_a_child_that_crashes_for_another_reason_is_not_started_again(tmp_path: 
     finally:
         child.close()
     assert environ == {}
+
+
+@linux_only
+def test_the_doctor_tells_of_a_module_that_does_not_load(folder: Path, tmp_path: Path) -> None:
+    (folder / "libggml-vulkan.so").write_bytes(b"not a library")
+    environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(real_libraries(folder))}
+    done = subprocess.run(
+        [sys.executable, "-m", "moelauncher", "doctor", "--json", "--basedir", str(tmp_path / "b")],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=100,
+        check=False,
+    )
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    told = [v["text"] for v in document["verdicts"] if "vulkan" in v["text"]]
+    assert told and all(text in document["build_notes"] for text in told)
+    assert "file too short" in told[0]
