@@ -1,0 +1,30 @@
+"""The workflow for publishers: well formed, and calling what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import build
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOW = ROOT / ".github" / "workflows" / "packages.yml"
+
+
+def test_each_job_runs_the_build_command_with_arguments_that_it_knows() -> None:
+    document = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    assert document["permissions"] == {"contents": "read"}
+    for job in document["jobs"].values():
+        assert job["timeout-minutes"] <= 120
+        assert all(("run" in step) != ("uses" in step) for step in job["steps"])
+        text = "\n".join(step.get("run", "") for step in job["steps"])
+        (arguments,) = re.findall(r"python3? packaging/build\.py (.+)", text)
+        assert build.parse(arguments.split()).system == "linux"
+
+
+def test_cache_key_names_files_that_exist() -> None:
+    text = WORKFLOW.read_text(encoding="utf-8")
+    for names in re.findall(r"hashFiles\(([^)]*)\)", text):
+        for name in re.findall(r"'([^']+)'", names):
+            assert (ROOT / name).is_file(), name
