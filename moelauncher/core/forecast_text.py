@@ -59,7 +59,11 @@ def over_full_text(
     if over is None:
         return forecast_text(forecast)
     size = format_bytes(-(over.spare_bytes or 0))
-    name = over.name
+    # The only GPU needs no name.
+    if len(forecast.gpus) > 1 or over.kind == "cpu":
+        lack = tr("{size} over on {device}").format(size=size, device=over.name)
+    else:
+        lack = tr("{size} over").format(size=size)
     layers = None
     if more_layers is not None:
         one = (
@@ -77,16 +81,12 @@ def over_full_text(
         else tr("shrink the context to {ctx}").format(ctx=format_tokens(smaller_ctx))
     )
     if layers and shrink:
-        return tr("{size} over on {device}: {layers}, or {shrink}.").format(
-            size=size, device=name, layers=layers, shrink=shrink
-        )
+        return tr("{lack}: {layers}, or {shrink}.").format(lack=lack, layers=layers, shrink=shrink)
     if layers or shrink:
-        return tr("{size} over on {device}: {remedy}.").format(
-            size=size, device=name, remedy=layers or shrink
-        )
-    return tr(
-        "{size} over on {device}: neither more layers on the CPU nor a smaller context is enough."
-    ).format(size=size, device=name)
+        return tr("{lack}: {remedy}.").format(lack=lack, remedy=layers or shrink)
+    return tr("{lack}: neither more layers on the CPU nor a smaller context is enough.").format(
+        lack=lack
+    )
 
 
 def _tightest_over(forecast: MemoryForecast) -> DeviceForecast | None:

@@ -6,7 +6,7 @@ GUI thread; reading the header and judging the model are pool jobs.
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from moelauncher.core.catalog import CatalogEntry, load_facts
 from moelauncher.core.errors import LauncherError
@@ -53,6 +53,7 @@ class CardDesk(QObject):
         self.button.setToolTip(self.tr("Everything that is known of this model"))
         self.button.clicked.connect(self.open_selected)
         window.heading.extras.addWidget(self.button)
+        QWidget.setTabOrder(window.chats.list, self.button)
         window.model_list.menus.card.connect(self.open_entry)
         planner.plan_changed.connect(self._plan_changed)
         self._plan_changed()

@@ -160,6 +160,8 @@ class MainWindow(QMainWindow):
         self.placement.launch_done.connect(self.chat.focus_input)
         QShortcut(QKeySequence(self.tr("Ctrl+Q")), self).activated.connect(self.close)
         QShortcut(QKeySequence(self.tr("Ctrl+Shift+L")), self).activated.connect(self.toggle_log)
+        # Else the first button would have the keyboard at the start.
+        self.model_list.list.setFocus()
         self._usual_size()
 
     # Building

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
 
 from moelauncher.core.profiles import ALL_MINE, BUILT_IN, GAMING, USUAL, Profiles, profiles_from
 from moelauncher.gui.main_window import MainWindow
@@ -42,6 +42,7 @@ class ProfileDesk(QObject):
         self.button.setMenu(self.menu)
         self.button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
         window.memory.title_row.insertWidget(1, self.button)
+        QWidget.setTabOrder(window.memory.gauge, self.button)
         window.memory.leave_free_changed.connect(self._margin_changed)
         planner.machine_changed.connect(self._apply)
         self._show()

@@ -423,6 +423,7 @@ class Session(QObject):
         elif isinstance(event, Unloaded):
             if event.request == self._unload_number:
                 self._gone()
+                self._window.status.set_prompt("")
                 self._move(SessionEvent.UNLOADED)
         elif event.request == self._reply_number:
             self._on_reply_event(event)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
+    QFrame,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -25,7 +26,7 @@ from moelauncher.core.units import format_rate
 from moelauncher.gui.pane import Pane, add_shortcut, plain_label
 from moelauncher.gui.speed_history import SpeedHistory
 from moelauncher.gui.steady_label import SteadyLabel
-from moelauncher.gui.theme import GRID, HALF, font
+from moelauncher.gui.theme import BORDER, GRID, HALF, font
 
 if TYPE_CHECKING:
     from moelauncher.gui.setting_plot import SettingPlot
@@ -103,13 +104,18 @@ class SpeedPane(Pane):
         for label in (self.average, self.note):
             label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(figure_row)
-        row.addWidget(self.average, 2)
-        row.addWidget(self.note, 3)
+        row.addWidget(self.average, 1)
+        row.addWidget(self.note, 2)
         self.body.addLayout(row)
         self.body.addStretch(0)
 
     def _make_buttons(self) -> None:
         group = QButtonGroup(self)
+        frame = QFrame()
+        frame.setProperty("segments", True)
+        frame_row = QHBoxLayout(frame)
+        frame_row.setContentsMargins(BORDER, BORDER, BORDER, BORDER)
+        frame_row.setSpacing(0)
         self.live_button = QPushButton(self.tr("Live"))
         self.live_button.setObjectName("liveViewButton")
         self.setting_button = QPushButton(self.tr("By setting"))
@@ -119,7 +125,8 @@ class SpeedPane(Pane):
             button.setCheckable(True)
             button.setAutoDefault(False)
             group.addButton(button)
-            self.title_row.addWidget(button)
+            frame_row.addWidget(button)
+        self.title_row.addWidget(frame)
         self.live_button.setChecked(True)
         self.setting_button.setToolTip(
             self.tr("What was measured on this machine, by the slider's stops")

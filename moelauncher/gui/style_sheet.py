@@ -25,6 +25,7 @@ QLabel[tone="bad"] { color: $bad; }
 QLabel[tone="accent"] { color: $accent_text; }
 
 QFrame[card="true"] { background: $surface; border: 1px solid $border; border-radius: $radiuspx; }
+QFrame[segments="true"] { border: 1px solid $border; border-radius: $radiuspx; }
 QFrame[line="true"] { background: $border; border: none; }
 
 QPushButton, QToolButton {
@@ -75,7 +76,7 @@ QPushButton[kind="warnings"]:hover { background: $hover; }
 QPushButton[kind="warnings"]:focus { border-color: $accent; }
 QPushButton[kind="segment"] {
     background: transparent; border-color: transparent; color: $muted;
-    min-height: $chip_focuspx; padding: 0 12px;
+    min-height: $segmentpx; padding: 0 12px; border-radius: 4px;
 }
 QPushButton[kind="segment"]:checked { background: $raised; color: $text; border-color: $border; }
 QPushButton[kind="segment"]:focus { border: 1px solid $accent; }

@@ -415,6 +415,7 @@ def style_sheet(colors: Palette) -> str:
         "inner": str(CONTROL_HEIGHT - 2 * BORDER),
         "inner_focus": str(CONTROL_HEIGHT - 2 * FOCUS_RING),
         "chip": str(CHIP_HEIGHT - 2 * BORDER),
+        "segment": str(CHIP_HEIGHT - 4 * BORDER),
         "chip_focus": str(CHIP_HEIGHT - 2 * FOCUS_RING),
         "radius": str(RADIUS),
         "ring": str(FOCUS_RING),

@@ -39,7 +39,7 @@ from moelauncher.core.tune_events import (
 )
 from moelauncher.core.tune_plan import TunePlan, tune_plan
 from moelauncher.core.tune_text import decision_text
-from moelauncher.core.units import format_bytes, format_duration, format_rate, format_tokens
+from moelauncher.core.units import MIB, format_bytes, format_duration, format_rate, format_tokens
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
@@ -216,15 +216,16 @@ class TuneDesk(QObject):
         """The three figures behind the speed of the placement in view, and the prediction."""
         n_ctx = plan.choices.context.n_ctx
         read = token_traffic(facts, plan.shown, plan.forecast, n_ctx, min(_PROMPT_TOKENS, n_ctx))
-        text = self.tr("a token: {vram} VRAM, {ram} RAM, {bus} bus").format(
-            vram=format_bytes(round(read.vram_bytes)),
-            ram=format_bytes(round(read.ram_bytes)),
-            bus=format_bytes(round(read.bus_bytes)),
-        )
+        vram = self.tr("{size} VRAM").format(size=format_bytes(round(read.vram_bytes)))
+        ram = self.tr("{size} RAM").format(size=format_bytes(round(read.ram_bytes)))
+        # What rounds to nothing is no news.
+        parts = (vram if read.vram_bytes >= MIB else "", ram if read.ram_bytes >= MIB else "")
+        text = self.tr("{parts} a token").format(parts=" + ".join(filter(None, parts)))
         tip = self.tr(
-            "Dense weights, the used experts and the KV cache, each from where it lies. Only "
-            "activations cross the bus, not weights: that is why experts in RAM are not slow."
-        )
+            "What one token reads: dense weights, the used experts and the KV cache, each from "
+            "where it lies. Only activations cross the bus ({bus}), not weights: that is why "
+            "experts in RAM are not slow."
+        ).format(bus=format_bytes(round(read.bus_bytes)))
         if self._model is not None and not plan.imagined_gpu:
             tip += " " + self.tr(
                 "Predicted here: {rate} (measurements are missed by {n:.0f} %)."

@@ -69,13 +69,11 @@ def test_streaming_is_explained_beside_the_verdict_on_the_gpu() -> None:
 def test_what_helps() -> None:
     over = _forecast(_device("CUDA0", "gpu", 5 * GIB + 205 * MIB, 4 * GIB), RAM)
     both = over_full_text(over, more_layers=3, smaller_ctx=24576)
-    assert both == (
-        "1.2 GiB over on CUDA0: move 3 more layers to the CPU, or shrink the context to 24k."
-    )
+    assert both == ("1.2 GiB over: move 3 more layers to the CPU, or shrink the context to 24k.")
     one = over_full_text(over, more_layers=1, smaller_ctx=None)
-    assert one == "1.2 GiB over on CUDA0: move one more layer to the CPU."
+    assert one == "1.2 GiB over: move one more layer to the CPU."
     dense = over_full_text(over, more_layers=2, smaller_ctx=None, dense=True)
-    assert dense == "1.2 GiB over on CUDA0: keep 2 layers less on the GPU."
+    assert dense == "1.2 GiB over: keep 2 layers less on the GPU."
     assert over_full_text(over, more_layers=None, smaller_ctx=8192).endswith("to 8k.")
     assert "neither" in over_full_text(over, more_layers=None, smaller_ctx=None)
     fits = _forecast(_device("CUDA0", "gpu", GIB, 4 * GIB), RAM, spare=3 * GIB)
