@@ -55,10 +55,11 @@ from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.device_watch import DeviceWatch
 from moelauncher.engine.dry_run import InstalledBuild, describe_build, dry_run, make_acceptor
-from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.llama_engine import ENGINE_THREAD, LlamaEngine
 from moelauncher.engine.tune import run_tune
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.gpu_advice import GpuAdvice
+from moelauncher.gui.job_threads import LEFT_BEHIND
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.last_run import LastRun
 from moelauncher.gui.main_window import MainWindow
@@ -358,9 +359,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Ctrl+C in the terminal closes the window as its frame's button does.
     signal.signal(signal.SIGINT, lambda *_: program.window.close())
     try:
-        return program.app.exec()
+        status = program.app.exec()
     finally:
         program.close()
+    if LEFT_BEHIND or any(thread.name == ENGINE_THREAD for thread in threading.enumerate()):
+        # All is saved. A thread that hangs in the system may come back while the interpreter
+        # takes Qt apart under it.
+        os._exit(status)
+    return status
 
 
 def _handed_over(arguments: argparse.Namespace) -> bool:

@@ -55,7 +55,8 @@ def header_workers(
         if not over():
             _run(list(places), cache, over, count)
 
-    starter = threading.Thread(target=run_when_needed, name="header workers")
+    # Daemons: a drive that hangs must not hold up the program's end.
+    starter = threading.Thread(target=run_when_needed, name="header workers", daemon=True)
     starter.start()
     try:
         yield
@@ -95,7 +96,9 @@ def _run(
         return
     lock = threading.Lock()
     threads = [
-        threading.Thread(target=_feed, args=(groups, lock, cache, cancelled), name="header worker")
+        threading.Thread(
+            target=_feed, args=(groups, lock, cache, cancelled), name="header worker", daemon=True
+        )
         for _ in range(count)
     ]
     for thread in threads:

@@ -7,6 +7,7 @@ LoadCancelled is nothing, or with ``keeps_chat`` what was loaded before.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -55,9 +56,15 @@ from moelauncher.engine.stop_flag import StopFlag
 
 #: Called before each load in this process with the request and a "was it cancelled?";
 #: raises LauncherError for a file that must not be loaded, Cancelled when it was.
+_log = logging.getLogger(__name__)
+
 Accept = Callable[[LoadRequest, Callable[[], bool]], object]
 
 _PROGRESS_EVERY_S = 0.1
+
+ENGINE_THREAD = "llama-engine"
+#: So long the program's end waits for the engine to stop and to free its memory.
+CLOSE_LIMIT_S = 30.0
 #: Whoever counts holds up a load that comes just then.
 _COUNT_S = 1.0
 
@@ -118,7 +125,7 @@ class LlamaEngine:
         self._model_lock = threading.Lock()  # held while the vocabulary is read or freed
         self._running: _Running | None = None
         self._lines: list[tuple[str, str]] = []
-        self._thread = threading.Thread(target=self._work, name="llama-engine", daemon=False)
+        self._thread = threading.Thread(target=self._work, name=ENGINE_THREAD, daemon=True)
         self._thread.start()
 
     def load(self, request: LoadRequest) -> int:
@@ -188,7 +195,10 @@ class LlamaEngine:
             self._stopped_up_to = self._last_number
             self._stop.set(True)
             self._wake.notify_all()
-        self._thread.join()
+        # Freeing a large model takes seconds; a file on a drive that is gone takes for ever.
+        self._thread.join(CLOSE_LIMIT_S)
+        if self._thread.is_alive():
+            _log.warning("the engine does not end and is left behind")
 
     def _queue(self, request: LoadRequest | GenerateRequest | None) -> int:
         with self._wake:

@@ -10,8 +10,13 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QThread, Signal, Slot
 
+from moelauncher.gui.job_threads import LEFT_BEHIND
+
 #: Each takes a handle of the system; the folders beyond are looked at on demand.
 MOST_FOLDERS = 1024
+
+#: Threads that did not end; held for the rest of the program's life.
+_HANGING: list[QThread] = []
 
 
 class _Watcher(QObject):
@@ -65,4 +70,8 @@ class FolderWatch(QObject):
     def close(self) -> None:
         """End the thread. A folder that hangs is waited for only a short while."""
         self._thread.quit()
-        self._thread.wait(2000)
+        if not self._thread.wait(2000):
+            # Qt ends the program when a thread's object goes while the thread runs.
+            LEFT_BEHIND.append(self._thread.objectName())
+            self._thread.setParent(None)
+            _HANGING.append(self._thread)

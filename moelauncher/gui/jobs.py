@@ -1,6 +1,6 @@
 """Short work off the window's thread, its answer back on it.
 
-``JobRunner.start`` runs a callable in a thread pool and calls ``done`` or ``failed`` on
+``JobRunner.start`` runs a callable in a thread of its pool and calls ``done`` or ``failed`` on
 the window's thread. Jobs in one *lane* replace each other: only the newest one's answer
 arrives, so a slow answer about a model that is no longer selected is dropped.
 """
@@ -11,12 +11,16 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.translate import tr
+from moelauncher.gui.job_threads import JobThreads
 
 _log = logging.getLogger(__name__)
+
+#: So long the end of the program waits for jobs that were told to end.
+CLOSE_LIMIT_S = 4.0
 
 Report = Callable[[object], None]
 Work = Callable[[Report, Callable[[], bool]], object]
@@ -30,32 +34,37 @@ class _Running:
     reported: Callable[[object], None] | None
     cancelled: bool = False
     dropped: bool = False
+    #: The runner is closed: nothing is told to it any more.
+    abandoned: bool = False
 
 
-class _Job(QRunnable):
+class _Job:
     def __init__(self, runner: JobRunner, number: int, work: Work, running: _Running) -> None:
-        super().__init__()
         self._runner = runner
         self._number = number
         self._work = work
         self._running = running
 
     def run(self) -> None:
-        number = self._number
         try:
-            value = self._work(
-                lambda report: self._runner._reported.emit(number, report),
-                lambda: self._running.cancelled,
-            )
+            value = self._work(self._report, lambda: self._running.cancelled)
         except Cancelled:
-            self._runner._ended.emit(number, None, None, True)
+            self._end(None, None, True)
         except LauncherError as error:
-            self._runner._ended.emit(number, None, error, False)
+            self._end(None, error, False)
         except Exception as error:
             _log.exception("a job failed")
-            self._runner._ended.emit(number, None, _unexpected(error), False)
+            self._end(None, _unexpected(error), False)
         else:
-            self._runner._ended.emit(number, value, None, False)
+            self._end(value, None, False)
+
+    def _report(self, value: object) -> None:
+        if not self._running.abandoned:
+            self._runner._reported.emit(self._number, value)
+
+    def _end(self, value: object, error: LauncherError | None, cancelled: bool) -> None:
+        if not self._running.abandoned:
+            self._runner._ended.emit(self._number, value, error, cancelled)
 
 
 def _unexpected(error: Exception) -> LauncherError:
@@ -79,8 +88,7 @@ class JobRunner(QObject):
 
     def __init__(self, parent: QObject | None = None, threads: int = 3) -> None:
         super().__init__(parent)
-        self._pool = QThreadPool(self)
-        self._pool.setMaxThreadCount(threads)
+        self._threads = JobThreads(threads)
         self._running: dict[int, _Running] = {}
         self._number = 0
         self._ended.connect(self._on_ended)
@@ -99,7 +107,7 @@ class JobRunner(QObject):
         self._number += 1
         running = _Running(lane, done, failed, reported)
         self._running[self._number] = running
-        self._pool.start(_Job(self, self._number, work, running))
+        self._threads.start(lane, _Job(self, self._number, work, running).run)
 
     def cancel(self, lane: str) -> None:
         """Ask the lane's jobs to end and drop their answers."""
@@ -112,11 +120,12 @@ class JobRunner(QObject):
         return any(r.lane == lane and not r.dropped for r in self._running.values())
 
     def close(self) -> None:
-        """Cancel everything and wait until the pool's threads are idle."""
+        """Cancel everything and wait until it ended, but not for what hangs in the system: a
+        drive or a server that does not answer is left behind."""
         for running in self._running.values():
-            running.cancelled = running.dropped = True
-        self._pool.clear()
-        self._pool.waitForDone()
+            running.cancelled = running.dropped = running.abandoned = True
+        for name in self._threads.close(CLOSE_LIMIT_S):
+            _log.warning("%s does not end and is left behind", name)
 
     @Slot(int, object, object, bool)
     def _on_ended(self, number: int, value: object, error: object, cancelled: bool) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtCore import (
     QRegularExpression,
     QSortFilterProxyModel,
     Qt,
+    Signal,
 )
 
 from moelauncher.core.best_setting import BestSetting
@@ -56,7 +57,14 @@ def is_listed(entry: CatalogEntry) -> bool:
 
 
 class ModelListModel(QAbstractListModel):
-    """One row an entry."""
+    """One row an entry.
+
+    Signals:
+        told(): what some rows say has changed, but neither name nor height. Qt's own signal for
+            changed data would measure every row of the view again.
+    """
+
+    told = Signal()
 
     ROW = Qt.ItemDataRole.UserRole
     SEARCH = Qt.ItemDataRole.UserRole + 1
@@ -134,7 +142,7 @@ class ModelListModel(QAbstractListModel):
         if at is not None:
             self._rows[at] = replace(self._rows[at], verdict=text, level=level)
             self._by_path[path] = self._rows[at]
-            self.dataChanged.emit(self.index(at), self.index(at))
+            self.told.emit()
 
     def set_best(self, path: Path, best: BestSetting | None) -> None:
         """The best setting measured of a model; kept also for a row that is still to come."""
@@ -142,16 +150,29 @@ class ModelListModel(QAbstractListModel):
             self._best.pop(path, None)
         else:
             self._best[path] = best
-        at = self.row_of(path)
-        if at is not None:
-            self.dataChanged.emit(self.index(at), self.index(at))
+        if self.row_of(path) is not None:
+            self.told.emit()
 
     def _row_for(self, entry: CatalogEntry) -> ModelRow:
         verdict, level = self._verdicts.get(entry.path, ("", ""))
+        known = self._by_path.get(entry.path)
+        if known is not None and known.entry == entry and known.verdict == verdict:
+            # With the keys that it has worked out: most of a long list stays as it was.
+            return known
         return ModelRow(entry, verdict, level, group_key(entry))
 
     def _place_for(self, row: ModelRow) -> int:
         return bisect_left(self._rows, row.sort_key, key=lambda other: other.sort_key)
+
+    def place_in_group(self, at: int) -> str:
+        """Of all rows: "alone", "first" of several quantisations, or "later"."""
+        rows = self._rows
+        group = rows[at].group
+        if not group:
+            return "alone"
+        if at and rows[at - 1].group == group:
+            return "later"
+        return "first" if at + 1 < len(rows) and rows[at + 1].group == group else "alone"
 
     def facts_line(self, entry: CatalogEntry) -> str:
         """The second line: storage, files and experts, or what is wrong with the file."""

@@ -235,6 +235,7 @@ class ModelListPane(QWidget):
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._show_row_menu)
         view.selectionModel().selectionChanged.connect(self._selection_changed)
+        self._model.told.connect(view.viewport().update)
         return view
 
     def _make_header(self) -> QWidget:

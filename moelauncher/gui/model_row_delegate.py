@@ -51,9 +51,11 @@ class ModelRowDelegate(QStyledItemDelegate):
         small = QFontMetricsF(look.font("small")).height()
         return round(name + small) + PAD_Y + LINE_GAP + 2
 
-    @staticmethod
-    def place_in_group(index: QModelIndex | QPersistentModelIndex) -> str:
+    def place_in_group(self, index: QModelIndex | QPersistentModelIndex) -> str:
         """ "alone", "first" of several quantisations that are visible, or "later"."""
+        if index.model().rowCount() == self._model.rowCount():
+            # Nothing is filtered out: a long list is measured without asking Qt for neighbours.
+            return self._model.place_in_group(index.row())
         row = index.data(ModelListModel.ROW)
         group = row.group if isinstance(row, ModelRow) else ""
         if not group:

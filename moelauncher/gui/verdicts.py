@@ -25,6 +25,10 @@ _QUIET_MS = 400
 #: Free memory is judged in steps of this size, so that noise changes no verdict.
 _STEP_BYTES = 256 << 20
 _BUNDLE_S = 0.1
+#: The first ones may be in view; after them the job rests as long as it worked, for reading a
+#: header is Python's work and holds up the window's thread.
+_AT_ONCE = 16
+_LONGEST_REST_S = 0.05
 #: Tensor tables take most of it: a few hundred kilobytes a model.
 _FACTS_KEPT = 24
 
@@ -134,9 +138,10 @@ def _judge_all(
     # ``known`` only saves time: a job that was replaced may still write to it for a moment.
     bundle: list[tuple[CatalogEntry, str, str]] = []
     told_s = time.monotonic()
-    for entry in entries:
+    for number, entry in enumerate(entries):
         if cancelled():
             return
+        begun_s = time.thread_time()
         kept = known.get(entry.path)
         try:
             facts = kept[1] if kept is not None and kept[0] == entry else load_facts(entry.path)
@@ -151,6 +156,8 @@ def _judge_all(
             report(bundle)
             bundle = []
             told_s = time.monotonic()
+        if number >= _AT_ONCE:
+            time.sleep(min(_LONGEST_REST_S, time.thread_time() - begun_s))
     report(bundle)
 
 

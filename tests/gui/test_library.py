@@ -224,8 +224,10 @@ def test_quantisations_lie_under_one_name(window: LibraryWindow, folder: Path) -
         )
     window.scan()
     model = window.pane.list.model()
+    delegate = window.pane.list.itemDelegate()
+    assert isinstance(delegate, ModelRowDelegate)
     places = [
-        (model.index(row, 0).data(), ModelRowDelegate.place_in_group(model.index(row, 0)))
+        (model.index(row, 0).data(), delegate.place_in_group(model.index(row, 0)))
         for row in range(model.rowCount())
     ]
     assert places == [("Alpha", "alone"), ("Beta", "first"), ("Beta", "later"), ("Beta", "later")]
@@ -237,7 +239,7 @@ def test_quantisations_lie_under_one_name(window: LibraryWindow, folder: Path) -
     assert heights[2] == heights[3] < heights[0] < heights[1]
     # A filter that leaves one of them leaves a row that says everything itself.
     window.pane.filter.setText("UD-IQ2")
-    assert ModelRowDelegate.place_in_group(model.index(0, 0)) == "alone"
+    assert delegate.place_in_group(model.index(0, 0)) == "alone"
     window.pane.filter.clear()
     image = QImage(272, 200, QImage.Format.Format_RGB32)
     option = QStyleOptionViewItem()

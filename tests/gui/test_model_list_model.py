@@ -159,6 +159,26 @@ def test_the_best_measured_setting_stands_for_a_good_verdict(model):
     assert line() == ("fits", "good")
 
 
+def test_verdicts_do_not_measure_the_rows_again(model, qtbot):
+    model.set_entries([entry("x"), entry("y")])
+    measured = []
+    model.dataChanged.connect(lambda *_: measured.append(1))
+    with qtbot.waitSignal(model.told, timeout=1000):
+        model.set_verdict(Path("/models/x.gguf"), "fits", "good")
+    with qtbot.waitSignal(model.told, timeout=1000):
+        model.set_best(Path("/models/x.gguf"), BestSetting(38.0, 24, 40, tuned=True))
+    assert not measured
+
+
+def test_rows_that_stay_are_the_same_rows(model):
+    model.set_entries([entry("x"), entry("y")])
+    before = model.index(0, 0).data(ModelListModel.ROW)
+    model.set_entries([entry("x"), entry("y"), entry("z")])
+    assert model.index(0, 0).data(ModelListModel.ROW) is before
+    model.set_entries([entry("x", quant="Q8_0"), entry("y")])
+    assert model.index(0, 0).data(ModelListModel.ROW).entry.quant == "Q8_0"
+
+
 def test_a_verdict_outlives_a_new_scan_and_waits_for_its_row(model):
     path = Path("/models/x.gguf")
     model.set_verdict(path, "fits", "good")
