@@ -15,6 +15,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Iterable
+from email.utils import formatdate
 from pathlib import Path
 
 from bundle_parts import SPARE_LIBRARIES
@@ -137,7 +138,9 @@ def make_deb(bundle: Path, share: Path, output: Path, version: str, work: Path) 
     copyright_text = filled("copyright", version, LICENSE=indented)
     (docs / "copyright").write_text(copyright_text, encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_bytes()
-    (docs / "changelog.gz").write_bytes(gzip.compress(changes, 9, mtime=0))
+    (docs / "CHANGELOG.md.gz").write_bytes(gzip.compress(changes, 9, mtime=0))
+    entry = debian_changelog(version).encode()
+    (docs / "changelog.gz").write_bytes(gzip.compress(entry, 9, mtime=0))
     overrides = work / "usr" / "share" / "lintian" / "overrides" / "moelauncher"
     overrides.parent.mkdir(parents=True)
     shutil.copy2(TEMPLATES / "lintian-overrides", overrides)
@@ -164,6 +167,17 @@ def make_deb(bundle: Path, share: Path, output: Path, version: str, work: Path) 
         raise DevError(f"dpkg-deb failed: {answer.stderr.strip()}")
     shutil.rmtree(work)
     return target
+
+
+def debian_changelog(version: str) -> str:
+    """The one entry that Debian's tools read; people read CHANGELOG.md."""
+    date = formatdate(usegmt=False)
+    control = (TEMPLATES / "control").read_text(encoding="utf-8")
+    (maintainer,) = re.findall(r"^Maintainer: (.+)$", control, re.MULTILINE)
+    return (
+        f"moelauncher ({version}) stable; urgency=medium\n\n"
+        f"  * What changed is in CHANGELOG.md.\n\n -- {maintainer}  {date}\n"
+    )
 
 
 def _set_modes(root: Path) -> None:

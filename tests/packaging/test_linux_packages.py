@@ -64,6 +64,14 @@ def test_deb_has_the_program_on_the_path_and_modes_that_debian_wants(
     assert f"Version: {VERSION}" in fields
     assert "libc6 (>= 2." in fields
     assert "@" not in fields
+    if shutil.which("dpkg-parsechangelog"):
+        parsed = subprocess.run(
+            ["dpkg-parsechangelog", "-l", root / "usr/share/doc/moelauncher/changelog.gz"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert parsed.returncode == 0 and f"Version: {VERSION}" in parsed.stdout
 
 
 def test_menu_entry_of_the_archive_is_added_and_removed(
