@@ -52,7 +52,7 @@ def reply_settings(
     sampling: Sampling, max_tokens: int | None, chat: Mapping[str, object]
 ) -> ReplySettings:
     """The program's settings with a chat's own laid over them; nonsense is passed over."""
-    own = _known(chat)
+    own = known_numbers(chat)
     longest = own.pop("max_tokens", max_tokens)
     stop = chat.get("stop")
     stops = [s for s in stop if isinstance(s, str) and s] if isinstance(stop, list) else []
@@ -85,7 +85,8 @@ def read_typed(texts: Mapping[str, str], stop: str) -> dict[str, object]:
     return found
 
 
-def _known(chat: Mapping[str, object]) -> dict[str, object]:
+def known_numbers(chat: Mapping[str, object]) -> dict[str, object]:
+    """The numbers that a chat sets for itself and that make sense."""
     own: dict[str, object] = {}
     for name, setting, _ in NUMBERS:
         if chat.get(name) is not None:

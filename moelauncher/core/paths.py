@@ -34,6 +34,11 @@ class AppPaths:
         return self.config / "settings.toml"
 
     @property
+    def chat_library_file(self) -> Path:
+        """The user's system prompts and presets, and what was last set for a model, JSON."""
+        return self.config / "chat-library.json"
+
+    @property
     def window_file(self) -> Path:
         """What the window remembers of itself, JSON; losing it costs nothing."""
         return self.data / "window.json"

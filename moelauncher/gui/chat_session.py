@@ -11,19 +11,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core import settings as keys
+from moelauncher.core.chat_library import ChatLibrary
 from moelauncher.core.chat_settings import ReplySettings, reply_settings
 from moelauncher.core.conversation import Conversation, Turn
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.kept_chat import KeptChat, new_chat_id
+from moelauncher.core.sampling_presets import Preset, with_preset
 from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.gui.chat_keeper import ChatKeeper
-from moelauncher.gui.chat_settings_dialog import ChatSettingsDialog
+from moelauncher.gui.chat_settings_desk import ChatSettingsDesk
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.services import Services
 from moelauncher.gui.thinking_choice import ThinkingChoice
@@ -62,6 +65,8 @@ class ChatSession(QObject):
         self._editing: int | None = None
         self.thinking = ThinkingChoice(window.chat.composer.thinking, services.state, self)
         self.keeper = ChatKeeper(services.paths.chats_file, self)
+        self.library = ChatLibrary(services.paths.chat_library_file)
+        self.settings = ChatSettingsDesk(window, services.settings, self.library, self)
         self.chat = self._empty()
         self._storing = QTimer(self, interval=STORE_MS)
         self._storing.timeout.connect(self._store)
@@ -72,6 +77,7 @@ class ChatSession(QObject):
         chat.new_chat_requested.connect(self.new_chat)
         chat.turn_action.connect(self.act)
         chat.composer.settings_requested.connect(self.edit_settings)
+        chat.composer.preset.chosen.connect(self._choose_preset)
         chat.edit_cancelled.connect(self._forget_edit)
         chats.new_requested.connect(self.new_chat)
         chats.open_requested.connect(self.open_chat)
@@ -94,6 +100,8 @@ class ChatSession(QObject):
     def start(self) -> None:
         """Look what was shown last; it is shown when it is there."""
         self.keeper.start()
+        if self.library.note:
+            self._tell(self.library.note, "warning")
 
     def close(self) -> None:
         """Store what is there. Blocks until it is on the disk."""
@@ -101,10 +109,22 @@ class ChatSession(QObject):
         self._take(self.conversation.cut())
         self.keeper.close()
 
-    def set_model(self, name: str, path: Path | None, switches: Sequence[TemplateSwitch]) -> None:
-        """Who answers (empty: nobody), and what its template can switch."""
+    def set_model(
+        self,
+        name: str,
+        path: Path | None,
+        switches: Sequence[TemplateSwitch],
+        metadata: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """Who answers (empty: nobody), what its template can switch, what its file says."""
         self._model_name = name
         self.thinking.set_model(path, switches)
+        untouched = self.settings.are_usual(self.chat.settings)
+        self.settings.set_model(path, metadata)
+        if path is not None and untouched and not self.conversation.nodes:
+            # Nothing was said yet: the chat begins as chats with this model do.
+            self.chat = replace(self.chat, settings=self.settings.usual())
+        self.settings.show(self.chat.settings)
 
     def set_can_answer(self, can: bool) -> None:
         """Whether a reply can be asked for now."""
@@ -196,17 +216,20 @@ class ChatSession(QObject):
         """Ask what shall be set for this chat alone."""
         if self._refused():
             return
-        dialog = ChatSettingsDialog(
-            self.conversation.system, self.chat.settings, self._services.settings, self._window
-        )
-        dialog.accepted.connect(lambda: self.set_settings(dialog.system, dialog.values))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        self.settings.edit(self.conversation.system, self.chat.settings, self.set_settings)
 
     def set_settings(self, system: str, values: Mapping[str, object]) -> None:
         """Use this system prompt and these settings from the next reply on."""
         self.chat = replace(self.chat, settings=dict(values))
+        self.settings.remember(values)
+        self.settings.show(values)
         self._change(replace(self.conversation, system=system))
+
+    def _choose_preset(self, preset: object) -> None:
+        if self._refused():
+            return
+        chosen = preset if isinstance(preset, Preset) else None
+        self.set_settings(self.conversation.system, with_preset(self.chat.settings, chosen))
 
     # Answering
 
@@ -304,7 +327,7 @@ class ChatSession(QObject):
 
     def _empty(self) -> KeptChat:
         system = self._services.settings.get(keys.SYSTEM_PROMPT)
-        return KeptChat(new_chat_id(), Conversation(system=system))
+        return KeptChat(new_chat_id(), Conversation(system=system), "", self.settings.usual())
 
     def _sampling(self) -> Sampling:
         return self._reply_settings().sampling
@@ -388,6 +411,7 @@ class ChatSession(QObject):
         self._window.chat.end_edit()
         self._editing = None
         self.chat = chat
+        self.settings.show(chat.settings)
         self._window.chat.show_conversation(chat.conversation)
         self._window.chats.set_current(chat.id)
         if remember:

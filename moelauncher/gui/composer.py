@@ -33,6 +33,7 @@ from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
 from moelauncher.gui.context_bar import ContextBar
 from moelauncher.gui.pane import plain_label
+from moelauncher.gui.preset_chip import PresetChip
 from moelauncher.gui.thinking_chip import ThinkingChip
 
 LINES_MAX = 8
@@ -179,6 +180,8 @@ class Composer(QWidget):
         )
         self.settings.clicked.connect(self.settings_requested)
         self.thinking = ThinkingChip(self)
+        self.preset = PresetChip(self)
+        self.preset.settings_requested.connect(self.settings_requested)
         self.context_bar = ContextBar(self)
         self.context = QLabel(self)
         self.context.setObjectName("contextUse")
@@ -226,6 +229,7 @@ class Composer(QWidget):
         row.addWidget(self.new_chat)
         row.addWidget(self.settings)
         row.addWidget(self.thinking)
+        row.addWidget(self.preset)
         row.addStretch(1)
         row.addWidget(self.context_bar)
         row.addWidget(self.context)

@@ -126,11 +126,6 @@ class ReplyMessage(MessageView):
             self.lay_out(REPLY_MAX_PX)
         return self._body.document.toPlainText() if self._body is not None else ""
 
-    @property
-    def code_texts(self) -> list[str]:
-        """The text of each code block."""
-        return [spot.payload for spot in self.hot_spots if spot.kind == "copy"]
-
     def append(self, text: str, reasoning: str, now_s: float) -> float:
         """Add streamed text; cheap, the last paragraph alone is laid out again.
 

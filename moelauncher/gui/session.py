@@ -470,7 +470,7 @@ class Session(QObject):
         self._window.memory.set_loaded(plan.forecast, weights_mapped=plan.choices.use_mmap)
         self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
         self._window.chat.set_model_name(facts.name)
-        self.chat.set_model(facts.name, facts.path, report.switches)
+        self.chat.set_model(facts.name, facts.path, report.switches, facts.metadata)
         self._window.chat.set_notice(self._texts.notice(report))
         if before is not None and before.facts.path == facts.path:
             mark = self._texts.mark(before.plan, plan)

@@ -1,0 +1,100 @@
+"""What is set for chats: shown by the chip, edited in the dialog, remembered for each model.
+
+GUI thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from PySide6.QtCore import QObject
+
+from moelauncher.core.chat_library import MODELS, ChatLibrary
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.sampling_presets import (
+    all_presets,
+    preset_in,
+    preset_label,
+    sampling_of,
+    settings_for_model,
+)
+from moelauncher.core.settings import Settings
+from moelauncher.gui.chat_settings_dialog import ChatSettingsDialog
+from moelauncher.gui.main_window import MainWindow
+
+#: A seed is for repeating one reply: kept for a model, all its chats would sound alike.
+_NOT_FOR_THE_MODEL = ("seed",)
+
+
+class ChatSettingsDesk(QObject):
+    """Between the chip, the dialog and the file of what was last set for a model."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        settings: Settings,
+        library: ChatLibrary,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._settings = settings
+        self._library = library
+        self.path = ""
+        self.metadata: Mapping[str, object] = MappingProxyType({})
+
+    def set_model(self, path: Path | None, metadata: Mapping[str, object]) -> None:
+        """The model that answers now; None: nobody, and the chat keeps what it has."""
+        self.path = str(path) if path is not None else ""
+        self.metadata = metadata
+
+    def usual(self) -> dict[str, object]:
+        """What a new chat with this model begins with."""
+        if not self.path:
+            return {}
+        return settings_for_model(self.path, self.metadata, self._library)
+
+    def are_usual(self, settings: Mapping[str, object]) -> bool:
+        """Whether a chat has nothing but what it began with."""
+        return dict(settings) in ({}, self.usual())
+
+    def show(self, settings: Mapping[str, object]) -> None:
+        """Let the chip say how replies of this chat are drawn."""
+        presets = all_presets(self.metadata, self._library)
+        key: str | None = ""
+        if sampling_of(settings):
+            found = preset_in(settings, presets)
+            key = found.key if found is not None else None
+        self._window.chat.composer.preset.set_presets(presets, preset_label(settings, presets), key)
+
+    def remember(self, settings: Mapping[str, object]) -> None:
+        """New chats with this model begin with these settings."""
+        if not self.path:
+            return
+        kept = {k: v for k, v in settings.items() if k not in _NOT_FOR_THE_MODEL}
+        self.put(MODELS, self.path, kept)
+
+    def put(self, table: str, name: str, value: object) -> None:
+        """Keep something in the library; what fails is said in the status line."""
+        try:
+            self._library.put(table, name, value)
+        except LauncherError as error:
+            self._window.status.set_message(error.sentence, "error")
+
+    def edit(
+        self,
+        system: str,
+        values: Mapping[str, object],
+        done: Callable[[str, Mapping[str, object]], None],
+    ) -> None:
+        """Ask; ``done`` gets the system prompt and the settings where the user says so."""
+        dialog = ChatSettingsDialog(
+            system, values, self._settings, self._library, self.metadata, self._window
+        )
+        dialog.accepted.connect(lambda: done(dialog.system, dialog.values))
+        # What was saved or deleted in it holds also where it is cancelled.
+        dialog.rejected.connect(lambda: self.show(values))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
