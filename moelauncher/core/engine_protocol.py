@@ -77,6 +77,8 @@ class GenerateRequest:
     sampling: Sampling = Sampling()
     max_tokens: int | None = None  # None: until the context is full
     stop: tuple[str, ...] = ()
+    #: Stands in for the model's own template; None: as the file has it.
+    template: str | None = None
     #: Variables for the template ("enable_thinking", "reasoning_effort").
     template_values: Mapping[str, object] = field(default_factory=dict)
     #: The last message is a reply that was cut off: write on where it ends.
@@ -263,12 +265,23 @@ class Engine(Protocol):
         """Take all waiting events, waiting up to ``timeout_s`` for the first."""
 
     def count_prompt(
-        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
     ) -> int | None:
         """Tokens of the prompt for these turns; None without a model. Any thread.
 
-        Raises LauncherError where the template refuses them.
+        ``template`` as in :class:`GenerateRequest`. Raises TemplateRefused.
         """
+
+    def render_prompt(
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
+    ) -> str | None:
+        """The text that :meth:`count_prompt` counts; also None where it takes too long."""
 
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` in the loaded model's vocabulary; None without one. Any thread."""

@@ -30,5 +30,9 @@ class WrongArguments(LauncherError):  # noqa: N818 - named for what the user gav
     """Arguments of the command line that cannot be meant: exit status 2."""
 
 
+class TemplateRefused(LauncherError):  # noqa: N818 - named for what happened
+    """The model's chat template raised: another one, ChatML, may do."""
+
+
 class Cancelled(Exception):  # noqa: N818 - a cancel is not an error
     """The user asked for the work to end. Never shown as an error."""

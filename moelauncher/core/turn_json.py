@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from moelauncher.core.conversation import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, TemplateRefused
 
 Made = TypeVar("Made", GenerationStats, Sampling)
 
@@ -36,6 +36,7 @@ def details_of(turn: Turn) -> dict[str, object]:
             "message": turn.error.message,
             "hint": turn.error.hint,
             "details": turn.error.details,
+            "template": isinstance(turn.error, TemplateRefused),
         }
     return found
 
@@ -93,4 +94,5 @@ def _error(value: object) -> LauncherError | None:
     if not isinstance(value, Mapping):
         return None
     parts = (_text(value.get(name)) for name in ("message", "hint", "details"))
-    return LauncherError(*parts)
+    kind = TemplateRefused if value.get("template") is True else LauncherError
+    return kind(*parts)

@@ -11,17 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from moelauncher.core.chatml import CHATML
 from moelauncher.core.engine_protocol import ChatMessage
-from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.errors import Cancelled, TemplateRefused
 from moelauncher.core.translate import tr
-
-#: What a model without a template gets.
-CHATML = (
-    "{% for message in messages %}"
-    "{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
-)
 
 #: Real templates have up to about 30 kB; a longer one is damage or an attack.
 LONGEST_TEMPLATE = 200_000
@@ -50,7 +43,7 @@ class ChatTemplate:
     ) -> str:
         """The prompt for ``messages``; ``open_reply`` adds the beginning of the reply.
 
-        Raises LauncherError with the template's own message, Cancelled when ``cancelled()``.
+        Raises TemplateRefused with the template's own message, Cancelled when ``cancelled()``.
         """
         import jinja2
 
@@ -78,11 +71,11 @@ class ChatTemplate:
         except Cancelled:
             raise
         except Exception as error:  # a template is a program of a stranger: any may come
-            raise LauncherError(
+            raise TemplateRefused(
                 tr("The model's chat template refused this conversation: {reason}").format(
                     reason=str(error) or type(error).__name__
                 ),
-                tr("Try it without a system prompt, or with a new conversation."),
+                tr("Try it without a system prompt, or with the template ChatML."),
                 f"{type(error).__name__}: {error}",
             ) from error
         return "".join(parts)

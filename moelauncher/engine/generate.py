@@ -57,6 +57,7 @@ class Generation:
         self._number = number
         self._request = request
         self._model = model
+        self._template = model.template_for(request.template)
         self._context = context
         self._stop = stop
         self._emit = emit
@@ -89,7 +90,7 @@ class Generation:
         else:
             history = request.messages[:-1] if request.continues else request.messages
             text = self._render(history, open_reply=True)
-            template = self._model.template.text
+            template = self._template.text
             splitter = splitter_for(template, text)
             if request.continues:
                 begun = request.messages[-1]
@@ -101,7 +102,7 @@ class Generation:
         return prompt
 
     def _render(self, messages: Sequence[ChatMessage], open_reply: bool) -> str:
-        return self._model.template.render(
+        return self._template.render(
             messages,
             self._request.template_values,
             open_reply=open_reply,

@@ -165,21 +165,44 @@ class LlamaEngine:
             self._events_wait.wait(left_s)
 
     def count_prompt(
-        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
     ) -> int | None:
         """See :class:`Engine`. A template that takes long is not waited for."""
-        until_s = time.monotonic() + _COUNT_S
         with self._model_lock:
+            text = self._rendered(messages, template_values, template)
             running = self._running
-            if running is None:
-                return None
-            try:
-                text = running.model.template.render(
-                    messages, template_values, cancelled=lambda: time.monotonic() > until_s
-                )
-            except Cancelled:
+            if text is None or running is None:
                 return None
             return len(running.model.vocabulary.tokenise_prompt(text))
+
+    def render_prompt(
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
+    ) -> str | None:
+        """See :class:`Engine`."""
+        with self._model_lock:
+            return self._rendered(messages, template_values, template)
+
+    def _rendered(
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None,
+    ) -> str | None:
+        until_s = time.monotonic() + _COUNT_S
+        if self._running is None:
+            return None
+        try:
+            return self._running.model.template_for(template).render(
+                messages, template_values, cancelled=lambda: time.monotonic() > until_s
+            )
+        except Cancelled:
+            return None
 
     def count_tokens(self, text: str) -> int | None:
         """See :class:`Engine`."""

@@ -57,6 +57,7 @@ class LoadedModel:
             self.vocabulary.bos_text,
             self.vocabulary.eos_text,
         )
+        self._stand_in = self.template
         self.longest_context = longest_context(native, handle)
         self.window: int = lib.llama_model_n_swa(handle)
         self.recurrent: bool = lib.llama_model_is_recurrent(handle) or lib.llama_model_is_hybrid(
@@ -64,6 +65,14 @@ class LoadedModel:
         )
         #: Resolved by the first context and kept for the next ones, so that states fit.
         self.flash_attention: bool | None = None
+
+    def template_for(self, text: str | None) -> ChatTemplate:
+        """The template ``text`` in place of the model's own; None: its own. Any thread."""
+        if text is None:
+            return self.template
+        if self._stand_in.text != text:
+            self._stand_in = ChatTemplate(text, self.vocabulary.bos_text, self.vocabulary.eos_text)
+        return self._stand_in
 
     def free(self) -> None:
         """Give the memory back. The object is of no use afterwards."""

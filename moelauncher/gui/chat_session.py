@@ -19,6 +19,7 @@ from PySide6.QtGui import QGuiApplication
 from moelauncher.core import settings as keys
 from moelauncher.core.chat_library import ChatLibrary
 from moelauncher.core.chat_settings import ReplySettings, reply_settings
+from moelauncher.core.chatml import CHATML
 from moelauncher.core.conversation import Conversation, Turn
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
@@ -169,6 +170,10 @@ class ChatSession(QObject):
         elif not self._can_answer:
             self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
         elif kind == "regenerate":
+            self._begin(talk.regenerate(key, self._model_name, self._sampling()))
+        elif kind == "use_chatml":
+            self.settings.use_template(CHATML)
+            self._tell(self.tr("ChatML is used for this model from now on."), "info")
             self._begin(talk.regenerate(key, self._model_name, self._sampling()))
         elif kind == "go_on" and talk.path[-1].key == key:
             self._begin(talk.go_on(), goes_on=True)
@@ -357,6 +362,7 @@ class ChatSession(QObject):
                 sampling=wanted.sampling,
                 max_tokens=wanted.max_tokens,
                 stop=wanted.stop,
+                template=self.settings.template(),
                 template_values=self.thinking.values(),
                 continues=goes_on,
             )

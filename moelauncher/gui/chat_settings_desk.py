@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
-from moelauncher.core.chat_library import MODELS, ChatLibrary
+from moelauncher.core.chat_library import MODELS, TEMPLATES, ChatLibrary
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.sampling_presets import (
     all_presets,
@@ -29,7 +29,15 @@ _NOT_FOR_THE_MODEL = ("seed",)
 
 
 class ChatSettingsDesk(QObject):
-    """Between the chip, the dialog and the file of what was last set for a model."""
+    """Between the chip, the dialog and the file of what was last set for a model.
+
+    Signals:
+        template_requested(object): show the model's template; its parent is this dialog.
+        template_changed(): the model's prompts are another text from now on.
+    """
+
+    template_requested = Signal(object)
+    template_changed = Signal()
 
     def __init__(
         self,
@@ -76,6 +84,23 @@ class ChatSettingsDesk(QObject):
         kept = {k: v for k, v in settings.items() if k not in _NOT_FOR_THE_MODEL}
         self.put(MODELS, self.path, kept)
 
+    def template(self) -> str | None:
+        """What stands in for the model's own template; None: nothing does."""
+        return self._library.text(TEMPLATES, self.path) or None if self.path else None
+
+    @property
+    def own_template(self) -> str:
+        """The template in the model's file; empty where it has none."""
+        found = self.metadata.get("tokenizer.chat_template")
+        return found if isinstance(found, str) else ""
+
+    def use_template(self, text: str | None) -> None:
+        """Let ``text`` stand in for the model's template; None: back to its own."""
+        if self.path:
+            own = not text or not text.strip() or text == self.own_template
+            self.put(TEMPLATES, self.path, None if own else text)
+            self.template_changed.emit()
+
     def put(self, table: str, name: str, value: object) -> None:
         """Keep something in the library; what fails is said in the status line."""
         try:
@@ -96,5 +121,6 @@ class ChatSettingsDesk(QObject):
         dialog.accepted.connect(lambda: done(dialog.system, dialog.values))
         # What was saved or deleted in it holds also where it is cancelled.
         dialog.rejected.connect(lambda: self.show(values))
+        dialog.template_requested.connect(lambda: self.template_requested.emit(dialog))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()

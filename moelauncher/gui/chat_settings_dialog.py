@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -14,6 +15,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -37,7 +39,13 @@ from moelauncher.gui.pane import plain_label
 
 
 class ChatSettingsDialog(QDialog):
-    """After it was accepted, ``system`` and ``values`` are what the user wants."""
+    """After it was accepted, ``system`` and ``values`` are what the user wants.
+
+    Signals:
+        template_requested(): show the template of the model.
+    """
+
+    template_requested = Signal()
 
     def __init__(
         self,
@@ -76,6 +84,15 @@ class ChatSettingsDialog(QDialog):
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
+        self.template = QPushButton(self.tr("Chat template…"), self)
+        self.template.setObjectName("templateButton")
+        self.template.setToolTip(
+            self.tr("How turns become the text that the model reads; for this model.")
+        )
+        self.template.setEnabled(bool(metadata))
+        self.template.setAutoDefault(False)
+        self.template.clicked.connect(self.template_requested)
+        buttons.addButton(self.template, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)

@@ -57,6 +57,7 @@ class ContextWatch(QObject):
         self._rest.timeout.connect(self._count)
         window.chat.composer.field.textChanged.connect(self._rest.start)
         chat.changed.connect(self._rest.start)
+        chat.settings.template_changed.connect(self._rest.start)
         chat.reply_wanted.connect(self._forget)
         window.chat.files_dropped.connect(self._quote)
         offer = window.chat.offer
@@ -90,9 +91,10 @@ class ContextWatch(QObject):
             self._forget()
             return
         values = self._chat.thinking.values()
+        template = self._chat.settings.template()
         self._jobs.start(
             "context",
-            lambda report, cancelled: self._engine.count_prompt(messages, values),
+            lambda report, cancelled: self._engine.count_prompt(messages, values, template),
             self._counted,
             lambda error: None,  # the template refuses: the reply itself will say why
         )

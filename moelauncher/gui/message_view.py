@@ -37,10 +37,20 @@ ARROW_PX = 24.0
 LEFT_OUT_OPACITY = 0.5
 #: What can be done with a turn: kinds of hot spots in the row beneath it.
 ACTIONS = frozenset(
-    {"older", "newer", "copy_turn", "edit", "regenerate", "go_on", "take_in", "delete"}
+    {
+        "older",
+        "newer",
+        "copy_turn",
+        "edit",
+        "regenerate",
+        "go_on",
+        "take_in",
+        "delete",
+        "use_chatml",
+    }
 )
 #: These say where one is among the versions, so they are seen without hovering.
-_ALWAYS_SEEN = frozenset({"older", "newer", "take_in"})
+_ALWAYS_SEEN = frozenset({"older", "newer", "take_in", "use_chatml"})
 FOLD_HEIGHT = 22.0
 #: Even unfolded no more than this is laid out; copying still gives all of it.
 SHOWN_CHARS_LIMIT = 200_000

@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 
 from moelauncher.core.conversation import ShownTurn, Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, TemplateRefused
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.code_block import CodeBlock, card_rect, code_font, copy_rect, paint_card
@@ -249,6 +249,8 @@ class ReplyMessage(MessageView):
         found = [("copy_turn", tr("Copy")), ("regenerate", tr("Regenerate"))]
         if shown.turn.can_go_on:
             found.insert(0, ("go_on", tr("Continue")))
+        if isinstance(shown.turn.error, TemplateRefused):
+            found.insert(0, ("use_chatml", tr("Use ChatML for this model")))
         return [*found, ("delete", tr("Delete"))]
 
     def _add_runs(

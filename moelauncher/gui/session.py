@@ -70,6 +70,7 @@ from moelauncher.gui.planner import Planner
 from moelauncher.gui.profile_desk import ProfileDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts, context_only
+from moelauncher.gui.template_desk import TemplateDesk
 from moelauncher.gui.tune_desk import TuneDesk
 
 #: The live rate is sampled this often.
@@ -136,6 +137,7 @@ class Session(QObject):
         self.room = ContextWatch(
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self
         )
+        self.templates = TemplateDesk(self.chat, self.bridge.engine, self._jobs, self)
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.planner, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)

@@ -17,7 +17,7 @@ from moelauncher.core.chat_schema import VERSION
 from moelauncher.core.chat_store import ChatStore
 from moelauncher.core.conversation import Conversation, TurnState
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, TemplateRefused
 from moelauncher.core.kept_chat import KeptChat
 
 STATS = GenerationStats("stop", 12, 3, 5, 100.0, None, 0.1, 0.4, 17)
@@ -299,7 +299,7 @@ import os
 import sys
 from pathlib import Path
 from moelauncher.core.chat_store import ChatStore
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, TemplateRefused
 if os.geteuid() == 0:
     os.seteuid(65534)  # root may write everywhere
 store = ChatStore.open(Path(sys.argv[1]))
@@ -340,3 +340,15 @@ def test_a_read_only_file_can_still_be_read() -> None:
     assert "['hi']" in lines[0]
     assert lines[1] == "hello"
     assert "can be read but not changed" in lines[2]
+
+
+def test_a_template_that_refused_is_known_as_such_later(tmp_path: Path) -> None:
+    chat = Conversation().ask("a").begin_reply().fail(TemplateRefused("no", "so", "why"))
+    store = ChatStore.open(tmp_path / "chats.sqlite3")
+    store.save(KeptChat("x", chat))
+    kept = store.load("x")
+    store.close()
+    assert kept is not None
+    error = kept.conversation.turns[-1].error
+    assert isinstance(error, TemplateRefused)
+    assert (error.message, error.hint, error.details) == ("no", "so", "why")

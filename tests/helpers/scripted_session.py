@@ -78,9 +78,20 @@ class ScriptedEngine:
         return events
 
     def count_prompt(
-        self, messages: Sequence[ChatMessage], template_values: Mapping[str, object]
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
     ) -> int | None:
         return sum(len(message.content.split()) for message in messages)
+
+    def render_prompt(
+        self,
+        messages: Sequence[ChatMessage],
+        template_values: Mapping[str, object],
+        template: str | None = None,
+    ) -> str | None:
+        return "\n".join(message.content for message in messages)
 
     def count_tokens(self, text: str) -> int | None:
         return len(text.split())
