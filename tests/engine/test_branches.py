@@ -35,7 +35,7 @@ class Talk:
         assert outcome.stats.prompt_tokens == len(wanted)
         least = len(wanted) - min(common_prefix(self._held, wanted), len(wanted) - 1)
         assert least <= outcome.evaluated <= least + N_BATCH
-        running = self.engine._running
+        running = self.engine._resident.running
         assert running is not None
         self._held = list(running.evaluated.tokens)
         self.now = opened.append(outcome.text).finish(outcome.stats)
@@ -53,7 +53,7 @@ class Talk:
         )
 
     def prompt_tokens(self, opened: Conversation) -> list[int]:
-        running = self.engine._running
+        running = self.engine._resident.running
         assert running is not None
         text = running.model.template.render(opened.messages(), {})
         return running.model.vocabulary.tokenise_prompt(text)

@@ -182,7 +182,7 @@ def test_characters_cut_by_tokens_arrive_whole(smollm2: LlamaEngine) -> None:
 
 
 def test_user_text_comes_back_through_the_tokens(smollm2: LlamaEngine) -> None:
-    running = smollm2._running
+    running = smollm2._resident.running
     assert running is not None
     vocabulary = running.model.vocabulary
     text = "日本語の文章 🦙 naïve Ω — «ok»\n\tend"
@@ -203,7 +203,7 @@ def test_no_model_is_said(engine: LlamaEngine) -> None:
 
 
 def test_template_that_refuses_tells_its_reason(smollm2: LlamaEngine) -> None:
-    running = smollm2._running
+    running = smollm2._resident.running
     assert running is not None
     template = running.model.template
     template._compiled = None

@@ -24,7 +24,7 @@ from moelauncher.core.engine_protocol import (
 )
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.placement import PlacementDevice
-from moelauncher.engine import llama_engine
+from moelauncher.engine import resident_model
 from moelauncher.engine.cpu_threads import physical_cores
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import check_context
@@ -271,8 +271,8 @@ def test_load_cancelled_while_it_reads(
     def load_weights(native, request, tell, cancelled, lines):  # type: ignore[no-untyped-def]
         return real(native, request, stop_in_the_middle, cancelled, lines)
 
-    real = llama_engine.load_weights
-    monkeypatch.setattr(llama_engine, "load_weights", load_weights)
+    real = resident_model.load_weights
+    monkeypatch.setattr(resident_model, "load_weights", load_weights)
     request = dataclasses.replace(load_request(smollm2_path()), use_mmap=False)
     assert isinstance(run(engine, request).end, LoadCancelled)
 

@@ -22,7 +22,7 @@ def vocabulary(engine: LlamaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gguf_files, "N_VOCAB", gguf_files.N_VOCAB + len(MARKS))
     path = write_tiny_model(tmp_path / "tiny.gguf", "dense")
     assert run(engine, load_request(path)).report.n_ctx
-    running = engine._running
+    running = engine._resident.running
     assert running is not None
     return running.model.vocabulary
 
