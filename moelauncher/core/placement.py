@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
 
@@ -118,6 +116,9 @@ def layer_devices(
     """
     if n_gpus == 0:
         return (MAIN_MEMORY,) * (n_layer_all + 1)
+    # Here and not above: without a GPU nothing needs it, and it would delay the first paint.
+    import numpy as np
+
     weights = np.asarray(split if any(split) else [1.0] * n_gpus, dtype=np.float32)
     ends = np.cumsum(weights, dtype=np.float32)
     ends = ends / ends[-1]

@@ -21,8 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.gguf_header import GgufHeader, TensorInfo, read_header
 from moelauncher.core.gguf_writer import NewTensor, write_gguf
@@ -256,6 +254,8 @@ def _router(name: str, n_embd: int) -> NewTensor:
 
 def _times_8_by_columns(raw: bytes, rows: int) -> bytes:
     """Q4_1 rows regrouped by expert, times 8, as Q8_0."""
+    import numpy as np  # not above: it would delay the window
+
     by_row = np.frombuffer(raw, np.uint8).reshape(rows, N_EXPERT, -1, _Q4_1_BYTES)
     blocks = np.ascontiguousarray(by_row.transpose(1, 0, 2, 3)).reshape(-1, _Q4_1_BYTES)
     scale, minimum = blocks[:, :4].copy().view("<f2").astype(np.float32).T

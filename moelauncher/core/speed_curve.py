@@ -14,11 +14,13 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from moelauncher.core.one_hill import one_hill
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: What one visit is trusted to before its own spread is known, and at best.
 USUAL_NOISE = 0.015
@@ -45,6 +47,8 @@ def speed_curve(visits: Mapping[int, Sequence[float]]) -> SpeedCurve:
     stops = sorted(stop for stop, rates in visits.items() if rates)
     if not stops:
         return SpeedCurve({}, {}, USUAL_NOISE)
+    import numpy as np  # not above: it would delay the window
+
     noise = _noise(visits)
     heights, doubts = {}, {}
     for shelf in _shelves(stops, visits):
@@ -95,6 +99,8 @@ def _line_at(
     reach: float,
     noise: float,
 ) -> tuple[float, float]:
+    import numpy as np
+
     distance = np.abs(x - stop)
     near = np.maximum(0.0, 1 - (distance / (reach + 1)) ** 2)
     inside = np.unique(x[near > 0])

@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from moelauncher.core.placement import MAIN_MEMORY
 
 if TYPE_CHECKING:
@@ -104,6 +102,8 @@ def fit_speed(measured: Sequence[tuple[TokenTraffic, float]]) -> SpeedModel | No
     """The model closest to ``measured`` (traffic, tok/s); None with fewer than two places."""
     if len({traffic for traffic, _ in measured}) < 2:
         return None
+    import numpy as np  # not above: it would delay the window
+
     rows = np.array([[t.ram_bytes, t.vram_bytes, 1.0, float(t.hand_overs)] for t, _ in measured])
     rates = np.array([rate for _, rate in measured])
     usual = np.array(_USUAL)

@@ -7,11 +7,14 @@ painter's clock, with NaN where nothing was generated (a gap, not a zero). One t
 from __future__ import annotations
 
 import math
+from array import array
 from collections import deque
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAN = math.nan
 
@@ -21,7 +24,7 @@ class TokenRate:
 
     def __init__(self, window_s: float = 2.0, capacity: int = 4096) -> None:
         self._window_s = window_s
-        self._times: NDArray[np.float64] = np.zeros(capacity)
+        self._times = array("d", [0.0]) * capacity
         self._next = 0  # where the next time goes
         self._n_held = 0
         self._n_reply = 0
@@ -54,7 +57,7 @@ class TokenRate:
         n = 0
         first_s = NAN
         while n < self._n_held:
-            time_s = float(self._times[(self._next - 1 - n) % len(self._times)])
+            time_s = self._times[(self._next - 1 - n) % len(self._times)]
             if time_s < oldest_s:
                 break
             first_s = time_s
@@ -62,7 +65,7 @@ class TokenRate:
         if n >= 2 and self._last_s > first_s:
             return (n - 1) / (self._last_s - first_s)
         if self._n_held >= 2:
-            before_s = float(self._times[(self._next - 2) % len(self._times)])
+            before_s = self._times[(self._next - 2) % len(self._times)]
             gap_s = self._last_s - before_s
             if gap_s > 0 and now_s - self._last_s < 3 * gap_s and gap_s >= self._window_s / 2:
                 return 1 / gap_s
@@ -89,8 +92,8 @@ class RateCurve:
     def __init__(self, capacity: int = 1200) -> None:
         self._capacity = capacity
         # Twice the room: the newest samples are always one unbroken slice, never joined.
-        self._times: NDArray[np.float64] = np.zeros(2 * capacity)
-        self._rates: NDArray[np.float64] = np.full(2 * capacity, NAN)
+        self._times = array("d", [0.0]) * (2 * capacity)
+        self._rates = array("d", [NAN]) * (2 * capacity)
         self._end = 0
         self._n_held = 0
         self._marks: deque[RateMark] = deque(maxlen=64)
@@ -104,8 +107,8 @@ class RateCurve:
                 return
         if self._end == len(self._times):
             keep = self._capacity - 1
-            self._times[:keep] = self._times[self._end - keep :].copy()
-            self._rates[:keep] = self._rates[self._end - keep :].copy()
+            self._times[:keep] = self._times[self._end - keep :]
+            self._rates[:keep] = self._rates[self._end - keep :]
             self._end = keep
         self._times[self._end] = now_s
         self._rates[self._end] = rate
@@ -123,8 +126,11 @@ class RateCurve:
 
     def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and rates, oldest first: views that hold until the next :meth:`sample`."""
-        start = self._end - self._n_held
-        return self._times[start : self._end], self._rates[start : self._end]
+        # Here and not above: the plot has it by then, and the first paint needs none of it.
+        import numpy as np
+
+        held = slice(self._end - self._n_held, self._end)
+        return np.frombuffer(self._times)[held], np.frombuffer(self._rates)[held]
 
     def marks(self) -> tuple[RateMark, ...]:
         """The marks on the part of the curve that is still there."""

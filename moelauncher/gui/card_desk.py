@@ -5,20 +5,23 @@ GUI thread; reading the header and judging the model are pool jobs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from moelauncher.core.catalog import CatalogEntry, load_facts
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.model_card import ModelCard, card_of
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.model_card import ModelCardDialog
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.tune_desk import TuneDesk
+
+if TYPE_CHECKING:
+    from moelauncher.gui.model_card import ModelCardDialog
 
 
 class CardDesk(QObject):
@@ -88,6 +91,8 @@ class CardDesk(QObject):
         measured = "; ".join(text for text in (tuned, chats) if text)
         fitted = self._tuning.fitted(facts)
         basis = self._speeds.basis() if fitted is None else SpeedBasis(fitted, MODEL)
+        from moelauncher.core.model_card import card_of
+
         self._jobs.start(
             "card",
             lambda report, cancelled: card_of(
@@ -98,8 +103,13 @@ class CardDesk(QObject):
         )
 
     def _show(self, card: object) -> None:
+        from moelauncher.core.model_card import ModelCard
+
         assert isinstance(card, ModelCard)
         if self.dialog is None:
+            # At first use, for the window is quicker without it.
+            from moelauncher.gui.model_card import ModelCardDialog
+
             self.dialog = ModelCardDialog(self._window)
             self.dialog.finished.connect(self._closed)
         self.dialog.set_card(card)

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
-from pygments.util import ClassNotFound
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
@@ -30,6 +28,9 @@ from PySide6.QtGui import (
 )
 
 from moelauncher.gui import theme as look
+
+if TYPE_CHECKING:
+    from pygments.token import _TokenType
 
 HEADER_PX = 28.0
 PAD_PX = 12.0
@@ -182,6 +183,10 @@ def _language(block: QTextBlock) -> str:
 def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: look.Palette) -> None:
     if not code.language or len(code.text) > HIGHLIGHT_LIMIT_CHARS:
         return
+    # At the first code block, for the window is quicker without it.
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
     try:
         lexer = get_lexer_by_name(code.language, stripnl=False, ensurenl=False)
     except ClassNotFound:
@@ -205,6 +210,8 @@ def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: loo
 
 
 def _color(kind: _TokenType, colors: look.Palette) -> QColor | None:
+    from pygments.token import Comment, Keyword, Name, Number, Operator, String
+
     for group, color in (
         (Comment, colors.code_comment),
         (Keyword, colors.code_keyword),

@@ -6,11 +6,14 @@ Kept apart from the plot, which is made only after the first paint. GUI thread.
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import NDArray
+from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from moelauncher.core.token_rate import NAN, RateCurve, RateMark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: The curve starts with the shortest of these and takes a longer one as it grows.
 WINDOWS_S = (30.0, 60.0, 180.0)
@@ -66,6 +69,8 @@ class SpeedHistory:
 
     def arrays(self, since_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and rates from ``since_s`` on, oldest first, NaN in gaps."""
+        import numpy as np
+
         times, rates = self._curve.arrays()
         first = int(np.searchsorted(times, since_s))
         times, rates = times[first:], rates[first:]
@@ -98,7 +103,7 @@ class SpeedHistory:
     def rate_at(self, time_s: float) -> float | None:
         """The last sample at or before ``time_s``; None in a gap."""
         times, rates = self.arrays(-math.inf)
-        index = int(np.searchsorted(times, time_s, side="right")) - 1
+        index = bisect_right(times, time_s) - 1
         if index < 0 or math.isnan(rates[index]):
             return None
         return float(rates[index])
