@@ -68,6 +68,8 @@ class LaunchPlan:
             text = self.slider.label(self.choices.cpu_moe)
         if self.imagined_gpu and not self.slider.dense:
             n_on_gpu = self.slider.last - self.choices.cpu_moe
+            if not n_on_gpu:
+                return tr("No GPU in use: everything runs on the CPU.")
             return tr(
                 "No GPU in use: everything runs on the CPU."
                 " A GPU would hold the experts of {n} of {last} layers."

@@ -93,6 +93,7 @@ class ChatSettingsDialog(QDialog):
         self.template.setAutoDefault(False)
         self.template.clicked.connect(self.template_requested)
         buttons.addButton(self.template, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.button(QDialogButtonBox.StandardButton.Ok).setProperty("kind", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)

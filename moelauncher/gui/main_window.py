@@ -161,7 +161,7 @@ class MainWindow(QMainWindow):
         QShortcut(QKeySequence(self.tr("Ctrl+Q")), self).activated.connect(self.close)
         QShortcut(QKeySequence(self.tr("Ctrl+Shift+L")), self).activated.connect(self.toggle_log)
         # Else the first button would have the keyboard at the start.
-        self.model_list.list.setFocus()
+        self.chat.focus_input()
         self._usual_size()
 
     # Building

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStackedLayout,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -81,8 +82,13 @@ class SpeedPane(Pane):
             self.tr("Launch a model and send a message.\nIts speed appears here."), "muted"
         )
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.views.addWidget(self.empty)
+        # On its own ground, so that no line of the plot runs through the words.
+        self.empty.setProperty("hint", True)
+        self._empty_page = QWidget()
+        self._empty_page.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        page = QVBoxLayout(self._empty_page)
+        page.addWidget(self.empty, 0, Qt.AlignmentFlag.AlignCenter)
+        self.views.addWidget(self._empty_page)
         self.body.addWidget(holder, 1)
 
         row = QHBoxLayout()
@@ -104,8 +110,11 @@ class SpeedPane(Pane):
         for label in (self.average, self.note):
             label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(figure_row)
-        row.addWidget(self.average, 1)
-        row.addWidget(self.note, 2)
+        # Of one width, with or without a figure, so that the note beside it never moves.
+        widest = self.tr("average {rate}").format(rate="888.8")
+        self.average.setFixedWidth(self.average.fontMetrics().horizontalAdvance(widest) + HALF)
+        row.addWidget(self.average)
+        row.addWidget(self.note, 1)
         self.body.addLayout(row)
         self.body.addStretch(0)
 
@@ -157,7 +166,7 @@ class SpeedPane(Pane):
                 lambda place, plot=plot: self._copy_menu(plot).popup(plot.mapToGlobal(place))
             )
             self.views.addWidget(plot)
-        self.views.setCurrentWidget(self.empty)
+        self.views.setCurrentWidget(self._empty_page)
         self._show_speeds()
         self._show_view()
 
@@ -263,7 +272,7 @@ class SpeedPane(Pane):
     def _changed(self) -> None:
         if self._by_setting:
             self.empty.setText(
-                self.tr("Nothing is measured on this machine yet.\nTune does it, and keeps it.")
+                self.tr("Nothing is measured on this machine yet.\nPress Tune to measure.")
             )
             self.empty.setVisible(not self._shown.speeds)
         else:

@@ -24,6 +24,8 @@ QLabel[tone="warn"] { color: $warn; }
 QLabel[tone="bad"] { color: $bad; }
 QLabel[tone="accent"] { color: $accent_text; }
 
+QLabel[hint="true"] { background: $window; padding: 4px 8px; border-radius: $radiuspx; }
+
 QFrame[card="true"] { background: $surface; border: 1px solid $border; border-radius: $radiuspx; }
 QFrame[segments="true"] { border: 1px solid $border; border-radius: $radiuspx; }
 QFrame[line="true"] { background: $border; border: none; }

@@ -5,7 +5,7 @@ In: values by methods. Out: what the user wants, as signals. It decides nothing.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -88,13 +88,13 @@ class TuneDialog(QDialog):
         last.setSpacing(GRID)
         self.cancel = QPushButton(self.tr("Cancel"))
         self.cancel.setObjectName("tuneCancelButton")
-        self.take = QPushButton(self.tr("Take it"))
+        self.take = QPushButton(self.tr("Use this setting"))
         self.take.setObjectName("tuneTakeButton")
         self.take.setProperty("kind", "primary")
         self.take.setEnabled(False)
         last.addStretch(1)
-        last.addWidget(self.cancel)
         last.addWidget(self.take)
+        last.addWidget(self.cancel)
         column.addLayout(last)
         for button in (self.start, self.cancel, self.take):
             button.setAutoDefault(False)
@@ -111,6 +111,8 @@ class TuneDialog(QDialog):
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
         header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(4, QHeaderView.ResizeMode.Stretch)
         self.table.setFont(font("small", figures=True))
