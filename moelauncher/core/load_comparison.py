@@ -68,13 +68,6 @@ class DeviceComparison:
     measured_bytes: int | None
     had_context: bool = False
 
-    @property
-    def driver_measured_bytes(self) -> int | None:
-        """What was taken beside llama.cpp's buffers; None where it cannot be known."""
-        if self.measured_bytes is None:
-            return None
-        return self.measured_bytes - self.buffer_bytes
-
 
 @dataclass(frozen=True)
 class LoadComparison:

@@ -1,7 +1,7 @@
-"""The log: a rotating file for later, and the newest lines in memory for the log pane.
+"""The log: a rotating file for later.
 
-In: Python's logging, and llama.cpp's lines as :class:`NativeLog` events. Out: a file, and
-:class:`LogTail`. Any thread.
+In: Python's logging, and llama.cpp's lines as :class:`NativeLog` events. Out: a file. Any
+thread.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import logging.handlers
-import threading
-from collections import deque
 from pathlib import Path
 
 from moelauncher.core.engine_protocol import NativeLog
@@ -29,34 +27,6 @@ _FILE_BYTES = 2 << 20
 _FILES_KEPT = 3
 
 
-class LogTail(logging.Handler):
-    """The newest lines. A pane asks ``lines_after`` by timer; nothing is pushed to it."""
-
-    def __init__(self, n_lines: int = 2000) -> None:
-        super().__init__(logging.INFO)
-        self._guard = threading.Lock()
-        self._lines: deque[str] = deque(maxlen=n_lines)
-        self._n_seen = 0
-        self.setFormatter(logging.Formatter(_FORMAT))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line (called by logging)."""
-        try:
-            line = self.format(record)
-        except Exception:  # logging's rule: a bad record must not end the program
-            self.handleError(record)
-            return
-        with self._guard:
-            self._lines.append(line)
-            self._n_seen += 1
-
-    def lines_after(self, n_seen: int) -> tuple[list[str], int]:
-        """The lines since the ``n_seen``-th, as far as they are kept, and the new count."""
-        with self._guard:
-            fresh = min(self._n_seen - n_seen, len(self._lines))
-            return list(self._lines)[len(self._lines) - fresh :], self._n_seen
-
-
 class _QuietFile(logging.handlers.RotatingFileHandler):
     """A full disk, or a log that another process holds open, must not soil the terminal."""
 
@@ -72,11 +42,11 @@ class _QuietFile(logging.handlers.RotatingFileHandler):
 class LogSetup:
     """Logging of this process, while it lasts. :meth:`close` undoes it (tests, end)."""
 
-    def __init__(self, log_file: Path, *, n_lines: int = 2000) -> None:
-        self.tail = LogTail(n_lines)
+    def __init__(self, log_file: Path) -> None:
         #: Why there is no file, as a sentence; "" where there is one.
         self.problem = ""
-        self._handlers: list[logging.Handler] = [self.tail]
+        # Without any handler Python would write to the terminal where there is no file.
+        self._handlers: list[logging.Handler] = [logging.NullHandler()]
         try:
             made(log_file.parent)
             file = _QuietFile(

@@ -30,14 +30,6 @@ class OllamaModel:
     projector: Path | None
 
 
-def is_ollama_store(folder: Path) -> bool:
-    """Whether ``folder`` is a store: manifests beside blobs."""
-    try:
-        return (folder / "manifests").is_dir() and (folder / "blobs").is_dir()
-    except (OSError, ValueError):
-        return False
-
-
 def ollama_models(folder: Path) -> Iterator[OllamaModel]:
     """The models that the manifests of ``folder`` name, by the manifests' paths."""
     manifests = folder / "manifests"

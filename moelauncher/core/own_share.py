@@ -57,10 +57,3 @@ def free_for_reload(gpu: GpuReading, share: OwnShare) -> int | None:
         return None
     free = gpu.free_bytes + share.gpu_bytes.get(gpu_key(gpu), 0)
     return free if gpu.total_bytes is None else min(free, gpu.total_bytes)
-
-
-def others_bytes(gpu: GpuReading, share: OwnShare) -> int | None:
-    """What other programs (and the desktop) hold of ``gpu``; None where that is unknown."""
-    if gpu.used_bytes is None:
-        return None
-    return max(0, gpu.used_bytes - share.gpu_bytes.get(gpu_key(gpu), 0))

@@ -47,11 +47,6 @@ def list_devices() -> tuple[BackendDevice, ...]:
     return tuple(_describe(native, native.ggml.ggml_backend_dev_get(i)) for i in range(count))
 
 
-def list_gpus() -> tuple[BackendDevice, ...]:
-    """The devices that layers can be offloaded to: GPUs, or integrated GPUs where no other is."""
-    return gpus_of(list_devices())
-
-
 def gpus_of(devices: Sequence[BackendDevice]) -> tuple[BackendDevice, ...]:
     """The same choice among devices that the child process listed. Pure."""
     gpus = tuple(device for device in devices if device.kind == "gpu")

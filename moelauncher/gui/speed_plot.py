@@ -104,10 +104,6 @@ class SpeedPlot(pg.PlotWidget):
         self._show_marks(now_s)
         self._show_shades(now_s)
 
-    def top_of_scale(self) -> float:
-        """The highest tok/s that the axis shows."""
-        return self._top
-
     @property
     def window_s(self) -> float:
         """How many seconds the time axis shows."""

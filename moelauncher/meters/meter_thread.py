@@ -173,10 +173,6 @@ class MeterThread:
         """Begin; the first snapshot comes at once."""
         self._thread.start()
 
-    def sample_now(self) -> None:
-        """Do not wait for the next second: something just changed (a load ended)."""
-        self._wake.set()
-
     def stop(self, timeout_s: float = 2.0) -> None:
         """End the thread and close the sources; no snapshot comes after this returns."""
         self._stopping = True

@@ -156,4 +156,4 @@ def test_a_meter_that_does_not_move_saw_nothing() -> None:
     compared = compare_load(planned(), report(*AS_PLANNED), use_mmap=True)
     assert with_measured(compared, {"CUDA0": 0}).devices[0].measured_bytes is None
     (gpu,) = with_measured(compared, {"CUDA0": 8 * GIB}).devices
-    assert gpu.driver_measured_bytes == GIB // 2
+    assert gpu.measured_bytes == 8 * GIB

@@ -1,8 +1,10 @@
-"""The log file and the newest lines."""
+"""The log file."""
 
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from moelauncher.core.log_file import LogSetup, log_native
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Iterator[LogSetup]:
-    log = LogSetup(tmp_path / "logs" / "moelauncher.log", n_lines=5)
+    log = LogSetup(tmp_path / "logs" / "moelauncher.log")
     yield log
     log.close()
 
@@ -23,46 +25,47 @@ def text_of(tmp_path: Path) -> str:
     return (tmp_path / "logs" / "moelauncher.log").read_text(encoding="utf-8")
 
 
-def test_lines_go_to_the_file_and_the_tail(setup: LogSetup, tmp_path: Path) -> None:
+def test_lines_go_to_the_file(setup: LogSetup, tmp_path: Path) -> None:
     logging.getLogger("moelauncher.test").info("größer als 日本")
     log_native(NativeLog(0, "warning", "llama_context: n_ctx is small\n"))
-    lines, n_seen = setup.tail.lines_after(0)
-    assert n_seen == 2
+    lines = text_of(tmp_path).splitlines()
+    assert len(lines) == 2
     assert "größer als 日本" in lines[0]
     assert lines[1].endswith("WARNING llama.cpp: llama_context: n_ctx is small")
-    assert "größer als 日本" in text_of(tmp_path)
 
 
-def test_the_tail_is_bounded_and_asked_in_steps(setup: LogSetup) -> None:
-    for i in range(8):
-        logging.getLogger("x").info("line %d", i)
-    lines, n_seen = setup.tail.lines_after(0)
-    assert [line[-6:] for line in lines] == [f"line {i}" for i in range(3, 8)]
-    assert setup.tail.lines_after(n_seen) == ([], 8)
-    logging.getLogger("x").info("line 8")
-    assert [line[-6:] for line in setup.tail.lines_after(n_seen)[0]] == ["line 8"]
-
-
-def test_native_lines_cannot_move_the_terminal(setup: LogSetup) -> None:
+def test_native_lines_cannot_move_the_terminal(setup: LogSetup, tmp_path: Path) -> None:
     log_native(NativeLog(0, "info", "name = \x1b[2Jevil\nforged line"))
-    (line,), _ = setup.tail.lines_after(0)
+    (line,) = text_of(tmp_path).splitlines()
     assert line.endswith("name = \\x1b[2Jevil\\nforged line")
 
 
-def test_percent_signs_are_text(setup: LogSetup) -> None:
+def test_percent_signs_are_text(setup: LogSetup, tmp_path: Path) -> None:
     log_native(NativeLog(0, "info", "100 %s done"))
-    assert setup.tail.lines_after(0)[0][0].endswith("100 %s done")
+    assert text_of(tmp_path).endswith("100 %s done\n")
 
 
-def test_no_place_for_a_file_leaves_the_tail(tmp_path: Path) -> None:
+def test_no_place_for_a_file_is_a_problem_and_soils_no_terminal(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file", encoding="utf-8")
-    log = LogSetup(tmp_path / "logs" / "x.log")
-    try:
-        assert "cannot be made" in log.problem
-        logging.getLogger("x").info("still here")
-        assert log.tail.lines_after(0)[1] == 1
-    finally:
-        log.close()
+    code = f"""
+import logging, pathlib
+from moelauncher.core.log_file import LogSetup
+log = LogSetup(pathlib.Path({str(tmp_path / "logs" / "x.log")!r}))
+logging.getLogger("x").warning("not for the terminal")
+log.close()
+print(log.problem)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    assert "cannot be made" in done.stdout
+    assert done.stderr == ""
 
 
 def test_close_undoes_it(tmp_path: Path) -> None:
@@ -73,9 +76,11 @@ def test_close_undoes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that only Linux has")
-def test_a_full_disk_does_not_stop_the_end(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_stop_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "log.txt").symlink_to("/dev/full")
     setup = LogSetup(tmp_path / "log.txt")
     logging.getLogger("moelauncher.test").warning("does not fit")
     setup.close()
-    assert setup.tail.lines_after(0)[0][0].endswith("does not fit")
+    assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.catalog import scan
-from moelauncher.core.ollama_store import is_ollama_store, ollama_models
+from moelauncher.core.ollama_store import ollama_models
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.model_tree import write_ollama_model
 
@@ -24,7 +24,6 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_a_tag_leads_to_its_blob(store: Path) -> None:
-    assert is_ollama_store(store)
     (model,) = ollama_models(store)
     assert model.name == "tiny:latest"
     assert model.path == store / "blobs" / f"sha256-{BLOB}"
@@ -79,4 +78,3 @@ def test_stray_files_and_deep_folders_are_passed_over(store: Path) -> None:
     deep.mkdir(parents=True)
     (deep / "z").write_text("{}", encoding="utf-8")
     assert len(list(ollama_models(store))) == 1
-    assert not is_ollama_store(store / "blobs")

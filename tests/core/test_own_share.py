@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moelauncher.core.machine import GpuReading, MachineSnapshot
-from moelauncher.core.own_share import OwnShare, free_for_reload, others_bytes, own_share
+from moelauncher.core.own_share import OwnShare, free_for_reload, own_share
 
 
 def gpu(used: int | None, total: int = 100, own: int | None = None) -> GpuReading:
@@ -26,7 +26,6 @@ def test_used_now_minus_used_before() -> None:
     share = own_share(snapshot(gpu(20), rss=10), snapshot(gpu(70), rss=45))
     assert share == OwnShare({"0000:01:00.0": 50}, 35)
     assert free_for_reload(gpu(70), share) == 80
-    assert others_bytes(gpu(70), share) == 20
 
 
 def test_the_driver_knows_better() -> None:
@@ -42,7 +41,6 @@ def test_unknown_stays_unknown() -> None:
     share = own_share(snapshot(gpu(None)), snapshot(gpu(70)))
     assert share.gpu_bytes == {}
     assert free_for_reload(gpu(None), share) is None
-    assert others_bytes(gpu(None), share) is None
 
 
 def test_never_negative_and_never_more_than_the_card() -> None:

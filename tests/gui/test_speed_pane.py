@@ -22,6 +22,11 @@ def pane(qtbot) -> SpeedPane:
     return pane
 
 
+def top_of_scale(pane: SpeedPane) -> float:
+    _, (_, top) = pane.plot.getPlotItem().getViewBox().viewRange()
+    return float(top)
+
+
 def test_the_plot_library_waits_for_build_plot() -> None:
     code = (
         "import sys; import moelauncher.gui.main_window, moelauncher.gui.speed_pane;"
@@ -55,7 +60,7 @@ def test_what_came_before_the_plot_is_shown(pane: SpeedPane) -> None:
     assert len(x) == 20
     assert x[-1] == 0.0
     assert set(y) == {38.0}
-    assert pane.plot.top_of_scale() == 45.0
+    assert top_of_scale(pane) == 45.0
 
 
 def test_a_gap_is_a_gap(pane: SpeedPane) -> None:
@@ -71,16 +76,16 @@ def test_the_scale_grows_at_once_and_shrinks_rarely(pane: SpeedPane) -> None:
     pane.build_plot()
     pane.add_rate(100.0, 50.0)
     pane.plot.refresh()
-    assert pane.plot.top_of_scale() == 60.0
+    assert top_of_scale(pane) == 60.0
     pane.add_rate(101.0, 200.0)
     pane.plot.refresh()
-    assert pane.plot.top_of_scale() == 240.0
+    assert top_of_scale(pane) == 240.0
     pane.add_rate(400.0, 150.0)
     pane.plot.refresh()
-    assert pane.plot.top_of_scale() == 240.0
+    assert top_of_scale(pane) == 240.0
     pane.add_rate(700.0, 20.0)
     pane.plot.refresh()
-    assert pane.plot.top_of_scale() == 24.0
+    assert top_of_scale(pane) == 24.0
 
 
 def test_the_time_axis_widens(pane: SpeedPane) -> None:
@@ -98,7 +103,7 @@ def test_every_rate_lies_inside_its_scale(pane: SpeedPane, rate: float) -> None:
     pane.build_plot()
     pane.add_rate(100.0, rate)
     pane.plot.refresh()
-    assert rate < pane.plot.top_of_scale() <= 2.5 * rate
+    assert rate < top_of_scale(pane) <= 2.5 * rate
 
 
 def test_marks_and_shades_come_and_go(pane: SpeedPane) -> None:

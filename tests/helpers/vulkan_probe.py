@@ -14,7 +14,7 @@ from moelauncher.core.gguf_header import read_header
 from moelauncher.core.model_facts import ModelFacts, facts_of
 from moelauncher.core.placement import Placement, PlacementDevice, place
 from moelauncher.engine.child import Child
-from moelauncher.engine.devices import list_gpus
+from moelauncher.engine.devices import gpus_of, list_devices
 from moelauncher.engine.dry_run import dry_run_or_problem
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, run
@@ -26,7 +26,8 @@ N_UBATCH = 8
 
 
 def gpus() -> list[PlacementDevice]:
-    return [PlacementDevice(gpu.name, gpu.free_bytes, gpu.total_bytes) for gpu in list_gpus()]
+    gpus = gpus_of(list_devices())
+    return [PlacementDevice(gpu.name, gpu.free_bytes, gpu.total_bytes) for gpu in gpus]
 
 
 def request_for(facts: ModelFacts, placement: Placement, context: ContextSettings) -> LoadRequest:

@@ -158,16 +158,6 @@ def test_a_consumer_that_raises_does_not_end_it(caplog: pytest.LogCaptureFixture
     assert "missed a second" in caplog.text
 
 
-def test_sample_now_does_not_wait_for_the_interval() -> None:
-    snapshots: queue.Queue[MachineSnapshot] = queue.Queue()
-    meters = MeterThread([], snapshots.put, interval_s=3600)
-    meters.start()
-    snapshots.get(timeout=WAIT_S)
-    meters.sample_now()
-    snapshots.get(timeout=WAIT_S)
-    meters.stop()
-
-
 def test_one_snapshot_without_a_thread_closes_its_sources() -> None:
     good, broken = ScriptedSource("a", [card("one")]), ScriptedSource("b", OSError("no"))
     assert names(read_machine([good, broken])) == ["one"]
