@@ -129,7 +129,8 @@ def build_linux(options: argparse.Namespace) -> None:
 
     if not options.no_smoke:
         steps.begin("Running what was built")
-        smoke.run_smoke(smoke.Plan(places.bundle / "moelauncher", places.work / "smoke"))
+        program = places.bundle / "moelauncher"
+        smoke.run_smoke(smoke.Plan(program, places.work / "smoke", environment=smoke.screen_here()))
     if not options.only_bundle:
         steps.begin("Packages and checksums")
         files = linux_packages.make_packages(

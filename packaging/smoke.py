@@ -210,6 +210,14 @@ def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
         run_smoke(plan, label.strip())
 
 
+def screen_here(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables of this machine's screen; without one, Qt paints into memory."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR")
+    if not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
+        return {"QT_QPA_PLATFORM": "offscreen"}
+    return {name: environ[name] for name in names if name in environ}
+
+
 @contextmanager
 def x_screen() -> Iterator[str]:
     """The name of an X screen that lives as long as the block."""
@@ -242,10 +250,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bare-root", action="store_true", help="also where nothing is installed")
     options = parser.parse_args(arguments)
     program = options.program.resolve()
-    environment = {} if os.environ.get("DISPLAY") else {"QT_QPA_PLATFORM": "offscreen"}
     try:
         with tempfile.TemporaryDirectory(prefix="moelauncher-smoke-") as work:
-            run_smoke(Plan(program, Path(work) / "here", environment=environment))
+            run_smoke(Plan(program, Path(work) / "here", environment=screen_here()))
             if options.bare_root:
                 run_in_bare_root(program, Path(work) / "bare", vulkan=False)
                 run_in_bare_root(program, Path(work) / "bare-vulkan", vulkan=True)

@@ -82,6 +82,11 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
         smoke.run_smoke(smoke.Plan(program, tmp_path / "work"))
 
 
+def test_the_screen_is_this_machines_or_none() -> None:
+    assert smoke.screen_here({}) == {"QT_QPA_PLATFORM": "offscreen"}
+    assert smoke.screen_here({"DISPLAY": ":1", "HOME": "/h"}) == {"DISPLAY": ":1"}
+
+
 def test_paths_are_those_that_the_program_sees(tmp_path: Path) -> None:
     here = smoke.Plan(tmp_path / "p", tmp_path / "work")
     assert here.there("base") == str(tmp_path / "work" / "base")
