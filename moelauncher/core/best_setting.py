@@ -14,6 +14,8 @@ from moelauncher.core.translate import tr
 from moelauncher.core.units import format_rate
 
 _MOST_MODELS = 512
+#: Faster than this the tenths say nothing.
+_WHOLE_FROM = 10.0
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,15 @@ class BestSetting:
 
     @property
     def text(self) -> str:
-        """The line, without a rate that pretends to more than it is."""
+        """The line; short, for a row has little room."""
         rate = format_rate(self.tok_s)
+        if self.tok_s >= _WHOLE_FROM:
+            rate = tr("{n:.0f} tok/s").format(n=self.tok_s)
         if not self.of:
             return tr("{rate} here").format(rate=rate)
         if not self.n:
             return tr("all on the GPU · {rate}").format(rate=rate)
-        return tr("{n} of {of} layers on the CPU · {rate}").format(n=self.n, of=self.of, rate=rate)
+        return tr("{n} of {of} layers on CPU · {rate}").format(n=self.n, of=self.of, rate=rate)
 
 
 def with_tuned(stored: object, path: str, best: BestSetting | None) -> dict[str, object]:

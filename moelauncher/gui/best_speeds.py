@@ -10,6 +10,7 @@ from pathlib import Path
 from moelauncher.core.best_setting import BestSetting, best_setting, with_tuned
 from moelauncher.core.chat_speeds import reply_speeds, speed_text, with_reply
 from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.forecast import forecast
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.speed_estimate import SpeedBasis, basis_of
@@ -33,10 +34,10 @@ class BestSpeeds:
     def note_reply(self, facts: ModelFacts, plan: LaunchPlan, stats: GenerationStats) -> None:
         """A reply ended: its rate may be the best that this model had here."""
         depth = max(0, stats.context_used - stats.completion_tokens // 2)
-        reads = None
-        if not plan.imagined_gpu:
-            n_ctx = plan.choices.context.n_ctx
-            reads = token_traffic(facts, plan.placement, plan.forecast, n_ctx, depth)
+        context = plan.choices.context
+        # Where the GPU in view is imagined, the plan's forecast is not of what ran.
+        ran = forecast(facts, plan.placement, context) if plan.imagined_gpu else plan.forecast
+        reads = token_traffic(facts, plan.placement, ran, context.n_ctx, depth)
         speeds = with_reply(
             self._state.get(_CHATS),
             str(facts.path),

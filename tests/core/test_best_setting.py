@@ -19,7 +19,7 @@ def test_measurements_come_before_a_reply() -> None:
     tuned = with_tuned(None, PATH, BestSetting(38.0, 24, 40, tuned=True))
     best = best_setting(json.loads(json.dumps(tuned)), replies, PATH)
     assert best is not None and best.tuned
-    assert best.text == "24 of 40 layers on the CPU · 38.0 tok/s"
+    assert best.text == "24 of 40 layers on CPU · 38 tok/s"
     # The measurements are gone, or were another machine's.
     assert best_setting(with_tuned(tuned, PATH, None), replies, PATH) == heard
     assert best_setting(tuned, replies, "/other.gguf") is None
@@ -27,7 +27,7 @@ def test_measurements_come_before_a_reply() -> None:
 
 @pytest.mark.parametrize(
     ("n", "of", "text"),
-    [(0, 40, "all on the GPU · 38.0 tok/s"), (0, 0, "38.0 tok/s here")],
+    [(0, 40, "all on the GPU · 38 tok/s"), (0, 0, "38 tok/s here")],
 )
 def test_what_lies_in_one_place_says_so(n: int, of: int, text: str) -> None:
     assert BestSetting(38.0, n, of, tuned=True).text == text

@@ -148,7 +148,7 @@ def test_the_best_measured_setting_stands_for_a_good_verdict(model):
     def line():
         return model.verdict_line(model.index(0, 0).data(ModelListModel.ROW))
 
-    assert line() == ("24 of 40 layers on the CPU · 38.0 tok/s", "good")
+    assert line() == ("24 of 40 layers on CPU · 38 tok/s", "good")
     tip = model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert "Tune measured here · fits with 24 layers" in tip
     # What speaks against it now is what one has to know.
