@@ -55,6 +55,7 @@ from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.device_watch import DeviceWatch
 from moelauncher.engine.dry_run import InstalledBuild, describe_build, dry_run, make_acceptor
+from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.llama_engine import ENGINE_THREAD, LlamaEngine
 from moelauncher.engine.tune import run_tune
 from moelauncher.gui.chat_pane import ChatPane
@@ -165,6 +166,8 @@ class Program(QObject):
             self._first_instance.close()
         # First the child: a job or the engine may be waiting for its answer.
         self._child.close()
+        # A long chat may be written to the disk now; nobody has to watch that.
+        self.window.hide()
         self.session.close()
         self._jobs.close()
         self._state.save()
@@ -175,13 +178,16 @@ class Program(QObject):
     # Wiring
 
     def _services(self) -> Services:
-        child = self._child
+        child, settings = self._child, self._settings
+        kept = KeptStates(
+            self._paths.chat_states_folder, lambda: settings.get(keys.KEPT_STATES_BYTES)
+        )
         return Services(
             paths=self._paths,
             settings=self._settings,
             state=self._state,
             make_engine=lambda notify: LlamaEngine(
-                notify, make_acceptor(child), available_ram_bytes
+                notify, make_acceptor(child), available_ram_bytes, kept
             ),
             dry_run=self._dry_run,
             tune=self._tune,

@@ -39,6 +39,11 @@ class AppPaths:
         return self.config / "chat-library.json"
 
     @property
+    def chat_states_folder(self) -> Path:
+        """What models made of long chats; losing it costs time only."""
+        return self.cache / "chat-states"
+
+    @property
     def window_file(self) -> Path:
         """What the window remembers of itself, JSON; losing it costs nothing."""
         return self.data / "window.json"

@@ -264,6 +264,14 @@ KEEP_FIRST_TURNS = Setting(
     "system prompt always does.",
     _whole(0, 1000),
 )
+KEPT_STATES_BYTES = Setting(
+    "chat.kept_states_bytes",
+    4 << 30,
+    "Long chats on the disk",
+    "Bytes of disk for what models made of long chats, so that opening one again does not read "
+    "it again; the longest unused go first. It holds the chats' text. 0: nothing is kept.",
+    _whole(0, 1 << 50),
+)
 THEME = Setting(
     "window.theme",
     "system",
@@ -297,6 +305,7 @@ ALL_SETTINGS: tuple[Setting[object], ...] = cast(
         MAX_TOKENS,
         SYSTEM_PROMPT,
         KEEP_FIRST_TURNS,
+        KEPT_STATES_BYTES,
         THEME,
     ),
 )

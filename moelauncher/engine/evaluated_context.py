@@ -8,13 +8,16 @@ abort. Engine thread.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.prompt_prefix import least_missed, plan_prefix
+from moelauncher.core.prompt_prefix import PrefixPlan, least_missed, plan_prefix
 from moelauncher.core.translate import tr
+from moelauncher.engine.kept_states import KeptState, KeptStates, read_marks
 from moelauncher.engine.live_move import FreeRam, SavedChat, room_for_state
 from moelauncher.engine.load_model import LoadedModel, ModelContext
 from moelauncher.engine.stop_flag import StopFlag
@@ -38,9 +41,17 @@ class _Checkpoint:
 class EvaluatedContext:
     """The tokens in one context. Everything that decodes goes through it."""
 
-    def __init__(self, model: LoadedModel, context: ModelContext, stop: StopFlag) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        context: ModelContext,
+        stop: StopFlag,
+        kept: KeptStates | None = None,
+    ) -> None:
+        """``kept`` is where long chats stay on the disk; None: nowhere."""
         self._lib = model.native.lib
         self._stop = stop
+        self._kept = kept
         self._checkpoints: list[_Checkpoint] = []
         self.tokens: list[int] = []
         #: Tokens that a move lost: a reply in progress evaluates them before it goes on.
@@ -130,20 +141,99 @@ class EvaluatedContext:
     def rewind(self, wanted: Sequence[int]) -> int:
         """Cut the context to what serves ``wanted``; returns the tokens that stay."""
         self.unread = []
-        memory, lib = self._context.memory, self._lib
-        plan = plan_prefix(
-            self.tokens,
-            wanted,
-            oldest_position=lib.llama_memory_seq_pos_min(memory, _SEQUENCE),
-            window=self._model.window,
-            recurrent=self._model.recurrent,
-            checkpoints=[checkpoint.n_tokens for checkpoint in self._checkpoints],
-        )
+        plan = self._plan(wanted)
+        if self._kept is not None and self._fetch(wanted, plan.keep, self._kept):
+            plan = self._plan(wanted)
         if plan.checkpoint is not None:
             self._restore(plan.checkpoint)
         elif plan.keep < len(self.tokens):
             self._cut(plan.keep)
         return len(self.tokens)
+
+    def keep_on_disk(self) -> None:
+        """Write what was evaluated to the disk, where it is long and may be kept there."""
+        kept, lib, handle = self._kept, self._lib, self._context.handle
+        if kept is None or self.unread or len(self.tokens) < kept.least_tokens or not kept.on:
+            return
+        path = kept.path_for(self._kept_key(), self.tokens)
+        if kept.has(path):
+            return
+        marks = [(one.n_tokens, one.state) for one in self._checkpoints]
+        size = lib.llama_state_seq_get_size(handle, _SEQUENCE)
+        if not kept.wants(len(self.tokens), size + sum(len(state) for _, state in marks)):
+            return
+        tokens = (ctypes.c_int32 * len(self.tokens))(*self.tokens)
+
+        def write(to: Path) -> bool:
+            name = os.fsencode(to)
+            return bool(lib.llama_state_seq_save_file(handle, name, _SEQUENCE, tokens, len(tokens)))
+
+        kept.keep(path, write, marks)
+
+    def _plan(self, wanted: Sequence[int]) -> PrefixPlan:
+        return plan_prefix(
+            self.tokens,
+            wanted,
+            oldest_position=self._lib.llama_memory_seq_pos_min(self._context.memory, _SEQUENCE),
+            window=self._model.window,
+            recurrent=self._model.recurrent,
+            checkpoints=[checkpoint.n_tokens for checkpoint in self._checkpoints],
+        )
+
+    def _fetch(self, wanted: Sequence[int], here: int, kept: KeptStates) -> bool:
+        """Change to another chat's state where one on the disk serves ``wanted`` better.
+
+        What is given up for that, or for ``wanted`` itself, is written to the disk before.
+        """
+        if here < len(self.tokens) // 2 and len(self.tokens) - here >= kept.least_tokens:
+            self.keep_on_disk()
+        if len(wanted) - here < kept.least_tokens or not kept.on:
+            return False
+        window = self._model.window
+        useful: list[tuple[int, KeptState]] = []
+        for state in kept.all(self._kept_key()):
+            plan = plan_prefix(
+                state.tokens,
+                wanted,
+                oldest_position=max(0, len(state.tokens) - window) if window else 0,
+                window=window,
+                recurrent=self._model.recurrent,
+                checkpoints=state.marks,
+            )
+            if plan.keep - here >= kept.least_tokens and len(state.tokens) <= self.n_ctx:
+                useful.append((plan.keep, state))
+        for _, state in sorted(useful, key=lambda one: one[0], reverse=True):
+            if self._load_kept(state):
+                kept.has(state.path)
+                return True
+            kept.drop(state.path)
+        return False
+
+    def _load_kept(self, kept: KeptState) -> bool:
+        lib = self._lib
+        self._clear()
+        n_tokens = len(kept.tokens)
+        tokens, count = (ctypes.c_int32 * n_tokens)(), ctypes.c_size_t()
+        handle, name = self._context.handle, os.fsencode(kept.path)
+        n_bytes = lib.llama_state_seq_load_file(
+            handle, name, _SEQUENCE, tokens, n_tokens, ctypes.byref(count)
+        )
+        reached = lib.llama_memory_seq_pos_max(self._context.memory, _SEQUENCE)
+        if not n_bytes or count.value != n_tokens or reached != n_tokens - 1:
+            self._clear()
+            return False
+        self.tokens[:] = kept.tokens
+        self._checkpoints = [
+            _Checkpoint(length, (ctypes.c_uint8 * len(state)).from_buffer_copy(state))
+            for length, state in read_marks(kept.path)
+        ]
+        return True
+
+    def _kept_key(self) -> str:
+        """All that a state depends on."""
+        model, kv_type = self._model, self._context.settings.kv_type
+        size, changed_ns = model.file_state
+        return f"{model.path}|{size}|{changed_ns}|{kv_type}|{model.flash_attention}"
 
     def evaluate(self, tokens: Sequence[int], on_piece: Callable[[int], None]) -> None:
         """Append ``tokens``, in pieces; ``on_piece`` gets the number done after each.

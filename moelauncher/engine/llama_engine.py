@@ -27,6 +27,7 @@ from moelauncher.core.engine_protocol import (
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
 from moelauncher.engine.generate import Generation
+from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.live_move import FreeRam
 from moelauncher.engine.load_model import LoadedModel
 from moelauncher.engine.native import log_to
@@ -48,11 +49,13 @@ class LlamaEngine:
         notify: Callable[[], None] | None = None,
         accept: Accept | None = None,
         free_ram: FreeRam = lambda: None,
+        kept_states: KeptStates | None = None,
     ) -> None:
         """``notify`` is called on the engine's thread when events begin to wait.
 
         ``free_ram`` says, on that thread too, whether a conversation's state can be kept
-        in main memory while its model moves; without it, it always is.
+        in main memory while its model moves; without it, it always is. ``kept_states`` is
+        where long chats stay on the disk when they are left or the model is unloaded.
         """
         self._notify = notify
         self._pause = _Pause(self)
@@ -68,7 +71,13 @@ class LlamaEngine:
         self._closing = False
         self._stop = StopFlag()
         self._resident = ResidentModel(
-            self._emit, self._take_line, self._stop, self._cancelled, accept, free_ram
+            self._emit,
+            self._take_line,
+            self._stop,
+            self._cancelled,
+            accept,
+            free_ram,
+            kept_states,
         )
         self._thread = threading.Thread(target=self._work, name=ENGINE_THREAD, daemon=True)
         self._thread.start()
@@ -165,10 +174,10 @@ class LlamaEngine:
                 elif isinstance(request, GenerateRequest):
                     self._do_generate(number, request)
                 else:
-                    self._resident.free()
+                    self._resident.leave()
                     self._emit(Unloaded(number))
         with log_to(self._take_line):
-            self._resident.free()
+            self._resident.leave()
 
     def _next_job(self) -> tuple[int, LoadRequest | GenerateRequest | None] | None:
         with self._wake:

@@ -29,6 +29,7 @@ from moelauncher.core.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.find_switches import find_switches
+from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.live_move import FreeRam, SavedChat
 from moelauncher.engine.load_log import parse_load_log
 from moelauncher.engine.load_model import (
@@ -89,6 +90,7 @@ class ResidentModel:
         cancelled: Callable[[], bool],
         accept: Accept | None,
         free_ram: FreeRam,
+        kept_states: KeptStates | None,
     ) -> None:
         """``take_line`` gets what is said beside llama.cpp's own words (level, text);
         ``stop`` is the flag that its contexts look at, ``cancelled`` is asked by the load in
@@ -99,6 +101,7 @@ class ResidentModel:
         self._cancelled = cancelled
         self._accept = accept
         self._free_ram = free_ram
+        self._kept_states = kept_states
         self._lock = threading.Lock()  # held while the vocabulary is read or freed
         self.running: Running | None = None
         #: llama.cpp's lines since the step in progress began.
@@ -191,6 +194,8 @@ class ResidentModel:
                 return replace(report, carried=running.kept() if move else None)
             model, model_lines = running.model, running.model_lines
         if move is None:
+            if running is not None:
+                running.evaluated.keep_on_disk()
             if model is None:
                 self.free()
             self._check(number, request, started_s)
@@ -231,7 +236,7 @@ class ResidentModel:
         report = self._report(request, model, context, model_lines, self.lines)
         model.flash_attention = report.flash_attention
         if move is None or move.saved is None:
-            evaluated = EvaluatedContext(model, context, self._stop)
+            evaluated = EvaluatedContext(model, context, self._stop, self._kept_states)
         else:
             evaluated, saved = move.before.evaluated, move.saved
             reason = evaluated.move_to(model, context, saved)
@@ -362,6 +367,12 @@ class ResidentModel:
             load_s=time.perf_counter() - started_s,
         )
         return running.report
+
+    def leave(self) -> None:
+        """Free what is loaded; its chat may stay on the disk."""
+        if self.running is not None:
+            self.running.evaluated.keep_on_disk()
+        self.free()
 
     def free(self) -> None:
         """Take it out of memory."""
