@@ -119,8 +119,12 @@ class Streaming:
         _live_until(lambda: self.program.window.speed.plot is not None)
 
     def tok_s(self) -> float:
-        """Decode rate of one reply that streams into the window."""
+        """Decode rate of one reply that streams into the window, in a chat of its own."""
         self._button("newChatButton").click()
+        return self.reply_tok_s()
+
+    def reply_tok_s(self) -> float:
+        """Decode rate of one reply that streams into the chat that is open."""
         self.program.window.findChild(QPlainTextEdit, "chatInput").setPlainText(
             "Tell me a long story about the sea and the people who live by it."
         )

@@ -55,6 +55,7 @@ def test_every_setting_comes_back(path: Path) -> None:
         s.MAX_TOKENS.name: 512,
         s.SYSTEM_PROMPT.name: 'Antworte "kurz".\nAuf Deutsch. 日本語',
         s.KEEP_FIRST_TURNS.name: 2,
+        s.KEPT_STATES_BYTES.name: 1 << 20,
         s.THEME.name: "dark",
     }
     settings = Settings.load(path)
