@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core import settings as keys
-from moelauncher.core.auto_placement import (
-    Machine,
-    corrected,
-    helpful_text,
-    largest_context_that_fits,
-)
-from moelauncher.core.cpu_cores import MAX_THREADS
+from moelauncher.core.auto_placement import Machine, corrected
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import DryRunResult, MemoryForecast
+from moelauncher.core.forecast import DryRunResult
 from moelauncher.core.launch_plan import (
     IMAGINED_GPU,
     LaunchChoices,
@@ -38,7 +32,8 @@ from moelauncher.core.units import format_tokens
 from moelauncher.gui.jobs import JobRunner, Report
 from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.placement_values import PlacementValues
+from moelauncher.gui.plan_advice import Advice, advise, untold
+from moelauncher.gui.remembered_choices import RememberedChoices
 from moelauncher.gui.services import Services
 
 #: The slider rests when it has not moved for this long.
@@ -46,16 +41,6 @@ REST_MS = 150
 _DRY_RUNS_KEPT = 128
 #: A change of free memory below this is no reason to draw a new forecast.
 _NOTICEABLE_BYTES = 32 << 20
-
-
-@dataclass(frozen=True)
-class _Advice:
-    """What is worked out while the slider rests."""
-
-    basis: MemoryForecast  # what it was worked out for
-    text: str
-    largest_ctx: int | None
-    fits: tuple[bool | None, ...]
 
 
 class Planner(QObject):
@@ -88,9 +73,10 @@ class Planner(QObject):
         self._devices: Sequence[BackendDevice] = ()
         self._snapshot: MachineSnapshot | None = None
         self._machine = Machine()
+        self._choices = RememberedChoices(services.state, services.settings)
         self._auto = False
         self._tried: set[LaunchChoices] = set()  # what Auto has chosen since it was asked
-        self._advice: _Advice | None = None
+        self._advice: Advice | None = None
         self._dry_runs: OrderedDict[object, DryRunResult] = OrderedDict()
         self._problem: tuple[object, DryRunResult] | None = None
         self.facts: ModelFacts | None = None
@@ -112,7 +98,7 @@ class Planner(QObject):
         """Plan for another model: with its remembered choices, or Auto the first time."""
         self._jobs.cancel("dry-run")
         self._jobs.cancel("advice")
-        self._remember()
+        self.save()
         self.facts = facts
         self._advice = None
         if facts is None:
@@ -124,9 +110,9 @@ class Planner(QObject):
             self._window.memory.set_forecast(None)
             self.plan_changed.emit()
             return
-        remembered = self._remembered(facts)
+        remembered = self._choices.of(facts)
         self._auto = remembered is None or remembered.get("auto") is True
-        values = self._values_of(remembered or {}, facts)
+        values = self._choices.values(remembered or {}, facts)
         slider = expert_slider(facts, self._machine.gpus or (IMAGINED_GPU,))
         self._pane.set_layers(facts, None)
         if slider.dense:
@@ -210,7 +196,8 @@ class Planner(QObject):
 
     def save(self) -> None:
         """Remember the choices for this model."""
-        self._remember()
+        if self.facts is not None and self.plan is not None:
+            self._choices.note(self.facts, self._pane.values(), auto=self._auto)
 
     # Inside
 
@@ -297,7 +284,7 @@ class Planner(QObject):
         if known is not None:
             plan = launch_plan(facts, choices, self._machine, known)
         advice = self._advice
-        if advice is not None and advice.text and advice.basis == _untold(plan.forecast):
+        if advice is not None and advice.text and advice.basis == untold(plan.forecast):
             plan = replace(plan, forecast=replace(plan.forecast, text=advice.text))
         self.plan = plan
         slider = plan.slider
@@ -354,13 +341,13 @@ class Planner(QObject):
             return
         self._jobs.start(
             "advice",
-            lambda report, cancelled: _advise(facts, plan, machine),
+            lambda report, cancelled: advise(facts, plan, machine),
             self._advised,
             _ignore,
         )
 
     def _advised(self, advice: object) -> None:
-        assert isinstance(advice, _Advice)
+        assert isinstance(advice, Advice)
         self._advice = advice
         self._draw()
 
@@ -415,65 +402,9 @@ class Planner(QObject):
         )
         return (self.facts.path, self.facts.size_bytes, placement, plan.choices.context)
 
-    # What is remembered for each model
-
-    def _remember(self) -> None:
-        if self.facts is None or self.plan is None:
-            return
-        values = self._pane.values()
-        stored = self._services.state.get("models")
-        models = dict(stored) if isinstance(stored, dict) else {}
-        models[str(self.facts.path)] = {
-            "auto": self._auto,
-            "stop": values.stop,
-            "n_gpu_layers": values.n_gpu_layers,
-            "n_ctx": values.n_ctx,
-            "kv_type": values.kv_type,
-            "n_threads": values.n_threads,
-            "n_ubatch": values.n_ubatch,
-            "use_mmap": values.use_mmap,
-            "which": values.which,
-        }
-        self._services.state.set("models", models)
-
-    def _remembered(self, facts: ModelFacts) -> Mapping[str, object] | None:
-        stored = self._services.state.get("models")
-        found = stored.get(str(facts.path)) if isinstance(stored, dict) else None
-        return found if isinstance(found, dict) else None
-
-    def _values_of(self, stored: Mapping[str, object], facts: ModelFacts) -> PlacementValues:
-        """The stored choices, each only where it still makes sense; else the settings."""
-        settings = self._services.settings
-
-        def whole(name: str, low: int, high: int, default: int) -> int:
-            value = stored.get(name)
-            return value if type(value) is int and low <= value <= high else default
-
-        kv_type = stored.get("kv_type")
-        n_ctx = settings.get(keys.N_CTX)
-        if facts.ctx_train:
-            n_ctx = min(n_ctx, facts.ctx_train)
-        n_threads = whole("n_threads", 0, MAX_THREADS, settings.get(keys.N_THREADS) or 0)
-        mapped = stored.get("use_mmap")
-        return PlacementValues(
-            stop=whole("stop", 0, len(facts.expert_layers), len(facts.expert_layers)),
-            n_gpu_layers=whole("n_gpu_layers", 0, facts.n_layer_all + 1, 0),
-            n_ctx=whole("n_ctx", 1, 1 << 31, n_ctx),
-            kv_type=kv_type if kv_type in keys.KV_TYPES else settings.get(keys.KV_TYPE),
-            n_threads=n_threads or None,
-            n_ubatch=whole("n_ubatch", 1, 65536, settings.get(keys.N_UBATCH)),
-            use_mmap=mapped if isinstance(mapped, bool) else settings.get(keys.USE_MMAP),
-            which="last" if stored.get("which") == "last" else "first",
-        )
-
 
 def _ignore(error: LauncherError) -> None:
     """Advice that cannot be given is not missed."""
-
-
-def _untold(forecast: MemoryForecast) -> MemoryForecast:
-    """The numbers alone: the sentence may be the advice's own."""
-    return replace(forecast, text="")
 
 
 def _alike(one: Machine, other: Machine) -> bool:
@@ -488,20 +419,3 @@ def _alike(one: Machine, other: Machine) -> bool:
         a == b or (a is not None and b is not None and abs(a - b) < _NOTICEABLE_BYTES)
         for a, b in pairs
     )
-
-
-def _advise(facts: ModelFacts, plan: LaunchPlan, machine: Machine) -> _Advice:
-    choices = plan.choices
-    basis = _untold(plan.forecast)
-    if plan.imagined_gpu:
-        return _Advice(basis, "", None, ())
-    told = plan.forecast
-    largest = largest_context_that_fits(facts, plan.placement, choices.context, machine, told)
-    nearby = corrected(facts, plan.placement, choices.context, machine, told)
-    fits: list[bool | None] = []
-    if not plan.slider.dense:
-        for stop in range(plan.slider.last + 1):
-            at_stop = launch_plan(facts, replace(choices, cpu_moe=stop), nearby)
-            fits.append(all(gpu.fits for gpu in at_stop.forecast.gpus))
-    text = helpful_text(facts, plan.placement, choices.context, machine, told)
-    return _Advice(basis, text, largest, tuple(fits))
