@@ -92,7 +92,8 @@ def test_c18_and_c19_hybrid_state() -> None:
 @pytest.mark.parametrize("name", TRUTH_MODELS)
 def test_one_stop_more_to_the_cpu_never_raises_vram_and_loses_no_byte(name: str) -> None:
     facts = truth_facts(name)
-    total = sum(tensor.n_bytes for tensor in facts.tensors)
+    # An MTP block lies in the file, but is not loaded.
+    total = sum(tensor.n_bytes for tensor in facts.tensors) - facts.not_loaded_bytes
     last = None
     for stop in range(len(facts.expert_layers) + 1):
         placement = place(facts, [gpu(12)], cpu_moe=stop)
