@@ -79,6 +79,8 @@ _log = logging.getLogger(__name__)
 
 #: The plot's library takes half a second to import: what is to be read comes first.
 PLOT_AFTER_MS = 150
+#: It also waits for the list's first rows to be all there, but no longer than this.
+PLOT_WAITS_MS = 2000
 
 _QT_LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -294,9 +296,14 @@ class Program(QObject):
         elif demo:
             self.session.library.select_sample()
 
-    def _build_plot(self) -> None:
-        if not self._closed:
-            self.window.speed.build_plot()
+    def _build_plot(self, waited_ms: int = 0) -> None:
+        if self._closed:
+            return
+        if self.session.library.is_scanning and waited_ms < PLOT_WAITS_MS:
+            later = partial(self._build_plot, waited_ms + PLOT_AFTER_MS)
+            QTimer.singleShot(PLOT_AFTER_MS, self, later)
+            return
+        self.window.speed.build_plot()
 
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)

@@ -81,7 +81,7 @@ class Library(QObject):
         self._quiet = _single_shot(self, _QUIET_MS)
         self._fresh = _single_shot(self, _STALE_MS)
         self._watch.changed.connect(self._quiet.start)
-        self._quiet.timeout.connect(lambda: self.refresh(quietly=True))
+        self._quiet.timeout.connect(self._look_again)
         self._application = QGuiApplication.instance()
         assert isinstance(self._application, QGuiApplication)
         self._application.applicationStateChanged.connect(self._application_state)
@@ -155,6 +155,11 @@ class Library(QObject):
             self._complain,
             self._found,
         )
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether rows may still come in."""
+        return self._scan_jobs.busy("scan")
 
     def switch_source(self, key: str, on: bool) -> None:
         """List a program's models from now on, or no longer."""
@@ -278,9 +283,17 @@ class Library(QObject):
         self._pane.remove(path)
 
     def _application_state(self, state: Qt.ApplicationState) -> None:
-        if state == Qt.ApplicationState.ApplicationActive and not self._fresh.isActive():
+        stale = not self._fresh.isActive() and not self.is_scanning
+        if state == Qt.ApplicationState.ApplicationActive and stale:
             self._fresh.start()
             self._quiet.start()
+
+    def _look_again(self) -> None:
+        if self.is_scanning:
+            # A long look is not thrown away for a change that it may have seen.
+            self._quiet.start()
+        else:
+            self.refresh(quietly=True)
 
     def _found_added(self, entry: object) -> None:
         if not isinstance(entry, CatalogEntry):

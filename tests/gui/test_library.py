@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QMenu, QMessageBox, QPushButton, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
@@ -16,6 +17,7 @@ from moelauncher.core.auto_placement import Machine
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.library_settings import hidden_models, skipped_sources
 from moelauncher.gui import model_actions
+from moelauncher.gui.library_scan import scan_sources
 from moelauncher.gui.model_list_model import ModelListModel
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
 from tests.helpers.gguf_files import write_tiny_model
@@ -248,3 +250,28 @@ def test_quantisations_lie_under_one_name(window: LibraryWindow, folder: Path) -
         painter = QPainter(image)
         delegate.paint(painter, option, model.index(row, 0))
         painter.end()
+
+
+def test_a_scan_that_runs_is_not_begun_again(
+    window: LibraryWindow, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, calls = threading.Event(), []
+
+    def slow(*arguments: object) -> object:
+        calls.append(1)
+        gate.wait(30)
+        return scan_sources(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("moelauncher.gui.library.scan_sources", slow)
+    window.library.refresh()
+    window.wait(lambda: bool(calls))
+    assert window.library.is_scanning
+    # The window comes to the front, and a folder changes.
+    window.library._application_state(Qt.ApplicationState.ApplicationActive)
+    window.library._look_again()
+    assert not window.pane.refresh_button.isEnabled()
+    gate.set()
+    window.wait(window.pane.refresh_button.isEnabled)
+    assert len(calls) == 1
+    # The change is looked at once the scan is over.
+    window.wait(lambda: len(calls) == 2)
