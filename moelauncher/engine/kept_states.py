@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from moelauncher.core.prompt_prefix import common_prefix
 
 _log = logging.getLogger(__name__)
@@ -83,6 +81,8 @@ class KeptStates:
 
     def path_for(self, key: str, tokens: Sequence[int]) -> Path:
         """Where the state of ``tokens`` belongs."""
+        import numpy as np  # not above: it would delay the window
+
         told = hashlib.sha256(np.asarray(tokens, dtype="<i4").tobytes()).hexdigest()[:16]
         return self._folder / f"{_short(key)}-{told}.state"
 
@@ -222,6 +222,8 @@ def _tokens_in(path: Path) -> list[int]:
             if count * 4 > path.stat().st_size:
                 return []
             data = file.read(4 * count)
+        import numpy as np
+
         return [int(token) for token in np.frombuffer(data, dtype="<i4")]
     except (OSError, struct.error, ValueError):
         return []
