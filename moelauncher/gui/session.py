@@ -1,7 +1,7 @@
 """What goes on between the selected model, the engine and the chat.
 
-The place of the one state (``core.session_state``), of the selection and of the user's wishes.
-The engine's events (through :class:`EngineBridge`) are dispatched here and end at a desk:
+The place of the one state (``core.session_state``) and of the user's wishes. The engine's
+events (through :class:`EngineBridge`) are dispatched here and end at a desk:
 :mod:`moelauncher.gui.load_desk` for what is in memory, :mod:`moelauncher.gui.reply_desk` for
 the reply; the chat and its branches stand in :mod:`moelauncher.gui.chat_session`. GUI thread
 only.
@@ -11,23 +11,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core import settings as keys
-from moelauncher.core.catalog import CatalogEntry, load_facts
 from moelauncher.core.engine_protocol import EngineEvent, NativeLog
-from moelauncher.core.errors import LauncherError
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.load_records import LoadRecords
 from moelauncher.core.machine import MachineSnapshot
-from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.session_state import (
     BUSY_STATES,
     Controls,
     LaunchAction,
-    Selection,
     SessionEvent,
     SessionState,
     controls,
@@ -53,6 +48,7 @@ from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.profile_desk import ProfileDesk
 from moelauncher.gui.reply_desk import ReplyDesk, ReplyEvent
+from moelauncher.gui.selection_desk import SelectionDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
 from moelauncher.gui.template_desk import TemplateDesk
@@ -100,6 +96,16 @@ class Session(QObject):
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self
         )
         self.templates = TemplateDesk(self.chat, self.bridge.engine, self._jobs, self)
+        self._selected = SelectionDesk(
+            window,
+            self._jobs,
+            self.library,
+            self.planner,
+            state=lambda: self.state,
+            move=self._move,
+            show=self._show,
+            parent=self,
+        )
         self._log = EngineLog(window)
         self._loads = LoadDesk(
             window,
@@ -131,8 +137,6 @@ class Session(QObject):
         self.profiles = ProfileDesk(window, services, self.planner, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
         self.state = SessionState.EMPTY
-        self._selection = Selection.NONE
-        self._entry: CatalogEntry | None = None
         self._waiting_text = ""  # the message that waits for a model that was freed
         self._live = LiveApply(window.placement, self)
         window.placement.set_live(services.state.get("live") is True)
@@ -142,7 +146,6 @@ class Session(QObject):
     def _wire(self) -> None:
         window, services_state = self._window, self._services.state
         self.bridge.events.connect(self._on_events)
-        window.model_list.entry_selected.connect(self._select)
         window.paths_dropped.connect(self.library.add_paths)
         window.placement.launch_requested.connect(self.launch)
         window.placement.cancel_requested.connect(self.cancel)
@@ -167,7 +170,6 @@ class Session(QObject):
         self.planner.plan_changed.connect(self._show)
         self.planner.plan_changed.connect(self._judge_list)
         self.planner.machine_changed.connect(self._judge_list)
-        self.planner.refused.connect(self._refused)
         self._idle.idle.connect(self._idle_for_long)
         self.state_changed.connect(self._idle.state_changed)
 
@@ -270,57 +272,6 @@ class Session(QObject):
         self._jobs.close()
         self.tuning.close_store()
 
-    # Selection
-
-    def _select(self, entry: object) -> None:
-        self._entry = entry if isinstance(entry, CatalogEntry) else None
-        if self.state is SessionState.FAILED:
-            # Why the other one failed; "this file" would now mean the wrong one.
-            self._window.status.clear_message()
-        self._jobs.cancel("facts")
-        if self._entry is None:
-            self._selected(Selection.NONE, None)
-        elif not self._entry.offered:
-            self._selected(Selection.PROBLEM, None)
-        else:
-            path = self._entry.path
-            # Until the facts are there, nothing can be launched.
-            self._selected(Selection.NONE, None)
-            self._jobs.start(
-                "facts",
-                lambda report, cancelled: load_facts(path),
-                lambda facts: self._selected(Selection.LOADABLE, facts),
-                self._unreadable,
-            )
-
-    def _selected(self, selection: Selection, facts: object) -> None:
-        self._selection = selection
-        self._move(SessionEvent.SELECT)
-        known = facts if isinstance(facts, ModelFacts) else None
-        if known is not None:
-            self._window.heading.set_facts(known)
-        elif self._entry is not None:
-            self._window.heading.set_text(
-                self._entry.name, self._entry.problem or self._entry.description
-            )
-        else:
-            self._window.heading.set_facts(None)
-        self.planner.select(known)
-        self._show()
-
-    def _unreadable(self, error: LauncherError) -> None:
-        """The file changed since it was listed."""
-        if self._entry is not None:
-            entry = replace(self._entry, problem=error.message, hint=error.hint)
-            self._window.model_list.upsert(entry)
-        self._window.status.set_message(error.sentence, "error")
-
-    def _refused(self, error: LauncherError) -> None:
-        """llama.cpp itself does not take the file as it is set."""
-        if self._entry is not None:
-            self.library.refuse(self._entry.path, error.message)
-        self._window.status.set_message(error.sentence, "warning")
-
     def _judge_list(self) -> None:
         """Rows say how they would run here, at the present context."""
         machine, context = self.planner.machine, self.planner.choices().context
@@ -364,7 +315,7 @@ class Session(QObject):
 
     def _move(self, event: SessionEvent) -> None:
         before = self.state
-        self.state = next_state(self.state, event, self._selection)
+        self.state = next_state(self.state, event, self._selected.selection)
         if self.state is not before:
             self.state_changed.emit(self.state)
         self._show()
@@ -374,7 +325,7 @@ class Session(QObject):
         same = loaded is not None and facts is not None and loaded.facts.path == facts.path
         return controls(
             self.state,
-            self._selection,
+            self._selected.selection,
             same_model=same,
             settings_differ=loaded is not None and plan is not None and _differ(loaded.plan, plan),
             reload_on_send=facts is not None
@@ -394,7 +345,7 @@ class Session(QObject):
                 self.planner.plan,
                 self._loads.expected_s(self.planner.plan),
             ),
-            self._texts.why_not(shown.why_not, self._entry),
+            self._texts.why_not(shown.why_not, self._selected.entry),
         )
         if not cancelling and self.state is not SessionState.STOPPING:
             self._window.placement.set_progress("", None)
@@ -402,7 +353,7 @@ class Session(QObject):
         self.chat.set_can_answer(shown.send_enabled and loaded is not None)
         idle = not self._is_busy() and self.planner.facts is not None
         self.tuning.set_able(idle, "" if idle else self._texts.why_no_tune(self.state))
-        self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._entry))
+        self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._selected.entry))
         self._replies.show_context()
         self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))
         self._window.status.set_state(*self._texts.state(self.state, None))
