@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 
 from moelauncher.core.engine_protocol import ChatMessage, GenerationStats, Sampling
@@ -312,9 +313,13 @@ class Conversation:
 
     @property
     def _last(self) -> Node | None:
-        last = None
-        for last in self._walk():  # noqa: B007 - the last one is wanted
-            pass
+        return self.nodes.get(self._last_key)
+
+    @cached_property
+    def _last_key(self) -> int:
+        last = ROOT
+        for node in self._walk():
+            last = node.key
         return last
 
     def _walk(self) -> Iterator[Node]:
@@ -353,7 +358,10 @@ class Conversation:
         )
 
     def _put(self, node: Node) -> Conversation:
-        return replace(self, nodes=MappingProxyType({**self.nodes, node.key: node}))
+        changed = replace(self, nodes=MappingProxyType({**self.nodes, node.key: node}))
+        # Only a turn's content is another: a long chat is not walked at every streamed word.
+        changed.__dict__["_last_key"] = self._last_key
+        return changed
 
 
 def _with(chosen: Mapping[int, int], parent: int, key: int) -> Mapping[int, int]:
