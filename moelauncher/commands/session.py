@@ -86,6 +86,7 @@ class Session:
             self.facts.path,
             plan.placement,
             self.context,
+            weights_fit_ram=not expected.streams_from_disk,
             expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in expected.gpus},
         )
 

@@ -38,6 +38,9 @@ class LoadRequest:
     placement: Placement
     context: ContextSettings = ContextSettings()
     use_mmap: bool = True
+    #: False where the plan says that weights will stream from the mapped file. They must then
+    #: stay as they are in it: copies in the CPU's own order would need RAM that is not there.
+    weights_fit_ram: bool = True
     #: GPU weight bytes per device name that the plan promises; the load is verified against it.
     expected_gpu_weights: Mapping[str, int] = field(default_factory=dict)
     #: The conversation goes on: what the context holds is carried over, a reply in progress

@@ -76,6 +76,7 @@ class TunePlan:
             stop.placement,
             stop.choices.context,
             use_mmap=stop.choices.use_mmap,
+            weights_fit_ram=not stop.forecast.streams_from_disk,
             expected_gpu_weights={gpu.name: gpu.weights_bytes for gpu in stop.forecast.gpus},
         )
 

@@ -34,6 +34,7 @@ def bench_open(parameters: Mapping[str, Any]) -> dict[str, Any]:
         placement_from_json(parameters["placement"]),
         context_from_json(parameters["context"]),
         use_mmap=bool(parameters["use_mmap"]),
+        weights_fit_ram=bool(parameters["weights_fit_ram"]),
         expected_gpu_weights=dict(parameters["expected_gpu_weights"]),
     )
     _fail_where_asked(request.placement.cpu_moe)

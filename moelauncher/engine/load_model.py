@@ -165,6 +165,7 @@ def load_weights(
     placement.apply(params)
     # AUTO could drop mmap by device, and the plan would no longer hold.
     params.load_mode = lib.LLAMA_LOAD_MODE_MMAP if request.use_mmap else lib.LLAMA_LOAD_MODE_NONE
+    params.use_extra_bufts = request.weights_fit_ram
 
     def progress(fraction: float, _user_data: object) -> bool:
         on_progress(fraction)

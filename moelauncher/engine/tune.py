@@ -137,6 +137,7 @@ class _Tune:
                     "placement": placement_to_json(request.placement),
                     "context": context_to_json(request.context),
                     "use_mmap": request.use_mmap,
+                    "weights_fit_ram": request.weights_fit_ram,
                     "expected_gpu_weights": dict(request.expected_gpu_weights),
                     "ram_weights_bytes": case.ram_weights_bytes,
                 }

@@ -155,6 +155,7 @@ class LoadDesk(QObject):
                 placement=plan.placement,
                 context=plan.choices.context,
                 use_mmap=plan.choices.use_mmap,
+                weights_fit_ram=not plan.forecast.streams_from_disk,
                 expected_gpu_weights=plan.gpu_weights,
                 keeps_chat=keeps_chat,
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf import GGUFWriter
+from gguf import GGMLQuantizationType, GGUFWriter
 
 from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.engine_protocol import (
@@ -127,6 +127,16 @@ def test_other_mmap_setting_is_a_new_load(engine: LlamaEngine, tiny: Path) -> No
     run(engine, load_request(tiny))
     outcome = run(engine, dataclasses.replace(load_request(tiny), use_mmap=False))
     assert len(outcome.lines(MODEL_READ)) == 1
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_weights_that_stream_are_not_copied_into_ram(
+    engine: LlamaEngine, tmp_path: Path, fits: bool
+) -> None:
+    path = write_tiny_model(tmp_path / "q4_0.gguf", "moe", matrix_type=GGMLQuantizationType.Q4_0)
+    done = run(engine, dataclasses.replace(load_request(path), weights_fit_ram=fits))
+    copied = sum(b.n_bytes for b in done.report.buffers if "REPACK" in b.device.upper())
+    assert bool(copied) == fits
 
 
 def test_default_threads_leave_a_core(engine: LlamaEngine, tiny: Path) -> None:
