@@ -23,6 +23,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - this file is run by whatever Pyt
     sys.exit(f"MoE Launcher needs Python 3.11 or newer; this one is {sys.version.split()[0]}.")
 
 import dev_llama
+import dev_lock
 import dev_system
 import dev_vulkan
 from dev_console import DevError, Steps, format_elapsed, run_logged, say
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         started_s = time.monotonic()
-        python = prepare(options)
+        with dev_lock.alone(lock_file(), "another dev.py that sets up this clone"):
+            python = prepare(options)
         say(f"Ready after {format_elapsed(time.monotonic() - started_s)}.")
         if options.command == "run":
             return run_program(python, rest)
@@ -90,8 +92,8 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "--vulkan",
         action="store_true",
         default=os.environ.get("MOELAUNCHER_TEST_VULKAN") == "1",
-        help="test: compile the Vulkan build too when it is absent, and test GPU offload with it "
-        "(also by MOELAUNCHER_TEST_VULKAN=1)",
+        help="test: compile the packages' build too when it is absent, and test GPU offload with "
+        "its Vulkan module (also by MOELAUNCHER_TEST_VULKAN=1)",
     )
     return parser.parse_known_args(arguments)
 
@@ -102,6 +104,12 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 def venv_python() -> Path:
     """The environment's interpreter."""
     return VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def lock_file() -> Path:
+    """What a set-up of this clone holds; outside it, since the environment may be made anew."""
+    name = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
+    return dev_llama.cache_folder() / "locks" / f"clone-{name}.lock"
 
 
 def prepare(options: argparse.Namespace) -> Path:
@@ -118,7 +126,7 @@ def prepare(options: argparse.Namespace) -> Path:
     digest = set_up_digest(build)
     current = is_current(stamp, digest, wanted) and venv_python().exists()
     needs_vulkan = options.command == "test" and options.vulkan
-    vulkan = dev_llama.native_build(version, vulkan=True)
+    vulkan = dev_llama.loadable_build(version)
     steps = Steps(1 + (0 if current else 4) + (1 if needs_vulkan else 0))
 
     steps.begin("Looking for what the system must bring")
@@ -136,7 +144,7 @@ def prepare(options: argparse.Namespace) -> Path:
         set_up(steps, build, extras, choices)
         write_stamp({"digest": digest, **choices})
     if needs_vulkan:
-        steps.begin("The Vulkan build of llama.cpp, for the tests of GPU offload")
+        steps.begin("The packages' build of llama.cpp, for the tests of GPU offload")
         if vulkan.wheel is None:
             cache = dev_llama.cache_folder()
             sdk = dev_vulkan.find_sdk(cache, cache / "logs" / "vulkan-headers.txt")
@@ -318,7 +326,7 @@ def run_tests(python: Path, options: argparse.Namespace, arguments: list[str]) -
     """Style, types, walls, tests, in this order; all of them run, then one line about each."""
     environment = dict(os.environ)
     version = dev_llama.pinned_version(PROJECT.read_text(encoding="utf-8"))
-    vulkan = dev_llama.native_build(version, vulkan=True)
+    vulkan = dev_llama.loadable_build(version)
     if vulkan.wheel is not None:
         environment["MOELAUNCHER_VULKAN_BUILD"] = str(dev_llama.unpack(vulkan))
     else:

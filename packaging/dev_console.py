@@ -14,6 +14,8 @@ from pathlib import Path
 
 _COUNTER = re.compile(rb"\[(\d+)/(\d+)\]")
 _LINE_WIDTH = 78
+#: Before so much is done the pace says nothing.
+_TELLING = 0.05
 
 
 class DevError(Exception):
@@ -88,7 +90,9 @@ def _wait(process: subprocess.Popen[bytes], log: Path, what: str, started_s: flo
                 continue
             next_s = now_s + every_s
             elapsed = format_elapsed(now_s - started_s)
-            line = f"      {what}, {elapsed}{describe_progress(_last_bytes(log))}"
+            line = (
+                f"      {what}, {elapsed}{describe_progress(_last_bytes(log), now_s - started_s)}"
+            )
             if live:
                 sys.stdout.write("\r" + line[:_LINE_WIDTH].ljust(_LINE_WIDTH))
                 sys.stdout.flush()
@@ -104,19 +108,28 @@ def _wait(process: subprocess.Popen[bytes], log: Path, what: str, started_s: flo
             sys.stdout.flush()
 
 
-def describe_progress(output: bytes) -> str:
-    """How far the command is, from the last of its own output: a percentage, or its last line."""
+def describe_progress(output: bytes, elapsed_s: float) -> str:
+    """How far the command is, from the last of its own output: a percentage and the time that
+    is left at this pace, or its last line."""
     counters = _COUNTER.findall(output)
     if counters:
         done, total = (int(number) for number in counters[-1])
         if total:
-            return f", {100 * done // total} %"
+            return f", {100 * done // total} %{_left(done / total, elapsed_s)}"
     lines = output.decode("utf-8", "replace").splitlines()
     spoken = [line.strip() for line in lines if line.strip()]
     if not spoken:
         return ""
     # What pip and compilers print may hold anything; the console may know only ASCII.
     return ": " + spoken[-1].encode("ascii", "replace").decode("ascii")[:60]
+
+
+def _left(part: float, elapsed_s: float) -> str:
+    """A guess, so in whole minutes."""
+    if part < _TELLING:
+        return ""
+    left_s = elapsed_s * (1 - part) / part
+    return f", about {round(left_s / 60)} min left" if left_s >= 90 else ", about a minute left"
 
 
 def format_elapsed(seconds: float) -> str:

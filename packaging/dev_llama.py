@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev_console import DevError, run_logged, say
+from dev_lock import alone
 from dev_vulkan import VulkanSdk
 
 PACKAGE = "llama-cpp-python"
@@ -29,7 +30,6 @@ FLAVOURS = ("build", "cpu", "vulkan", "cu124", "cu130", "cu132", "rocm72", "hip-
 
 _FLAGS = {
     "native-cpu": ("-DLLAVA_BUILD=OFF",),
-    "native-vulkan": ("-DGGML_VULKAN=ON", "-DLLAVA_BUILD=OFF"),
     # Every instruction set as a module of its own, so that it runs on any processor. The modules
     # would land in the wheel's bin/: the last flag puts them beside the library that loads them.
     "loadable": (
@@ -43,7 +43,6 @@ _FLAGS = {
 }
 _EXPECTED = {
     "native-cpu": "ggml-cpu",
-    "native-vulkan": "ggml-vulkan",
     "loadable": "ggml-cpu-haswell",
 }
 """A library that only this kind of build has."""
@@ -108,17 +107,17 @@ def flags_of(flavour: str) -> tuple[str, ...]:
     return _FLAGS.get(flavour, ())
 
 
-def native_build(version: str, *, vulkan: bool = False) -> Build:
-    """The build compiled on and for this machine, with or without the Vulkan backend."""
+def native_build(version: str) -> Build:
+    """The build compiled on and for this machine's processor."""
     libc = "-".join(platform.libc_ver())
     machine = "\n".join((sys.platform, platform.machine(), libc, processor_features()))
-    flavour = "native-vulkan" if vulkan else "native-cpu"
-    key = key_of(version, flavour, _FLAGS[flavour], machine)
-    return Build(version, flavour, cache_folder() / key)
+    key = key_of(version, "native-cpu", _FLAGS["native-cpu"], machine)
+    return Build(version, "native-cpu", cache_folder() / key)
 
 
 def loadable_build(version: str) -> Build:
-    """The build that packages carry: all processors' variants and Vulkan, loaded at the start."""
+    """The build that packages carry and that GPU offload is tested with: all processors'
+    variants and Vulkan, loaded at the start."""
     libc = "-".join(platform.libc_ver())
     machine = "\n".join((sys.platform, platform.machine(), libc))
     key = key_of(version, "loadable", _FLAGS["loadable"], machine)
@@ -144,13 +143,12 @@ def compile_wheel(build: Build, python: Path, vulkan: VulkanSdk | None = None) -
     environment.pop("SOURCE_DATE_EPOCH", None)
     command = [
         *(str(python), "-m", "pip", "wheel", "--verbose", "--no-deps"),
-        # pip's own cache does not look at CMAKE_ARGS: it would serve the CPU build for Vulkan.
+        # pip's own cache does not look at CMAKE_ARGS: it would serve one build for the other.
         *("--no-cache-dir", "--no-binary", PACKAGE),
         f"{PACKAGE}=={build.version}",
     ]
-    kind = {"native-vulkan": "with Vulkan ", "loadable": "for every processor "}
-    kind_text = kind.get(build.flavour, "")
-    what = f"compiling llama.cpp {kind_text}({environment['CMAKE_BUILD_PARALLEL_LEVEL']} cores)"
+    kind = "for every processor " if build.flavour == "loadable" else ""
+    what = f"compiling llama.cpp {kind}({environment['CMAKE_BUILD_PARALLEL_LEVEL']} cores)"
     _make(build, command, what, environment, expected=_EXPECTED[build.flavour])
 
 
@@ -176,7 +174,15 @@ def fetch_wheel(build: Build, python: Path) -> None:
 def _make(
     build: Build, command: list[str], what: str, environment: dict[str, str], expected: str
 ) -> None:
-    build.folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = build.folder.parent / "locks" / f"{build.folder.name}.lock"
+    with alone(lock, "another run that makes the same build"):
+        if build.wheel is None:
+            _make_alone(build, command, what, environment, expected)
+
+
+def _make_alone(
+    build: Build, command: list[str], what: str, environment: dict[str, str], expected: str
+) -> None:
     log = build.folder.parent / "logs" / f"{build.folder.name}.txt"
     say(f"      {what}; its output goes to {log}")
     with tempfile.TemporaryDirectory(dir=build.folder.parent, prefix="unfinished-") as making:
@@ -184,11 +190,10 @@ def _make(
         wheel = next(Path(making).glob("*.whl"), None)
         if wheel is None or not _contains_library(wheel, expected):
             raise DevError(f"{what} gave a wheel without {expected}. See {log}.")
-        # Renaming last makes the folder appear whole; another run may have been quicker.
-        if build.wheel is None:
-            shutil.rmtree(build.folder, ignore_errors=True)
-            build.folder.mkdir()
-            wheel.replace(build.folder / wheel.name)
+        # Renaming last: a folder with a wheel in it holds a whole one.
+        shutil.rmtree(build.folder, ignore_errors=True)
+        build.folder.mkdir()
+        wheel.replace(build.folder / wheel.name)
 
 
 def _contains_library(wheel: Path, name: str) -> bool:

@@ -26,10 +26,10 @@ def test_the_bundle_gets_the_programs_libraries_but_its_own_llama_cpp() -> None:
 
 def test_loadable_build_does_not_depend_on_this_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     before = dev_llama.loadable_build("0.3.36")
-    native = dev_llama.native_build("0.3.36", vulkan=True)
+    native = dev_llama.native_build("0.3.36")
     monkeypatch.setattr(dev_llama, "processor_features", lambda: "another")
     assert dev_llama.loadable_build("0.3.36") == before
-    assert dev_llama.native_build("0.3.36", vulkan=True) != native
+    assert dev_llama.native_build("0.3.36") != native
     flags = dev_llama.flags_of("loadable")
     assert "-DGGML_NATIVE=OFF" in flags and "-DGGML_CPU_ALL_VARIANTS=ON" in flags
 

@@ -12,14 +12,16 @@ from dev_console import DevError, describe_progress, format_elapsed, run_logged
     ("output", "shown"),
     [
         (b"", ""),
-        (b"\n  [1/464] c++ a.cpp\n  [232/464] c++ b.cpp\n", ", 50 %"),
+        (b"\n  [1/464] c++ a.cpp\n  [232/464] c++ b.cpp\n", ", 50 %, about 5 min left"),
+        (b"[9/10] c++ b.cpp\n", ", 90 %, about a minute left"),
+        (b"[1/464] c++ a.cpp\n", ", 0 %"),
         (b"Collecting numpy\nDownloading numpy (18 MB)\n\n", ": Downloading numpy (18 MB)"),
         ("Größe".encode(), ": Gr??e"),
         (b"[3/0] nothing to divide by", ": [3/0] nothing to divide by"),
     ],
 )
 def test_progress_comes_from_the_commands_own_output(output, shown):
-    assert describe_progress(output) == shown
+    assert describe_progress(output, 300.0) == shown
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59, "59 s"), (200, "3 min 20 s")])

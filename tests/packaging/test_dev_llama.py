@@ -29,7 +29,7 @@ def test_key_tells_builds_apart():
     keys = {
         dev_llama.key_of("0.3.36", "native-cpu", ("-DA=ON",), "avx2"),
         dev_llama.key_of("0.3.37", "native-cpu", ("-DA=ON",), "avx2"),
-        dev_llama.key_of("0.3.36", "native-vulkan", ("-DA=ON",), "avx2"),
+        dev_llama.key_of("0.3.36", "loadable", ("-DA=ON",), "avx2"),
         dev_llama.key_of("0.3.36", "native-cpu", ("-DA=OFF",), "avx2"),
         dev_llama.key_of("0.3.36", "native-cpu", ("-DA=ON",), "avx2 avx512f"),
     }
@@ -78,7 +78,7 @@ def make_build(folder: Path) -> dev_llama.Build:
         archive.writestr("llama_cpp/__init__.py", "")
         archive.writestr("llama_cpp/lib/libggml-vulkan.so", "library")
         archive.writestr("lib/libggml-vulkan.so", "library")
-    return dev_llama.Build("0.3.36", "native-vulkan", folder)
+    return dev_llama.Build("0.3.36", "loadable", folder)
 
 
 def test_unpacked_build_holds_the_package_alone(tmp_path):
@@ -121,11 +121,11 @@ def fake_pip(tmp_path, monkeypatch):
 
 
 def test_compiled_wheel_is_kept_and_pips_own_cache_is_not_asked(tmp_path, fake_pip, monkeypatch):
-    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-vulkan.so include/ggml-vulkan.h")
-    build = dev_llama.Build("0.3.36", "native-vulkan", tmp_path / "cache" / "key")
+    monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-cpu-haswell.so include/ggml-vulkan.h")
+    build = dev_llama.Build("0.3.36", "loadable", tmp_path / "cache" / "key")
     dev_llama.compile_wheel(build, Path(sys.executable), VulkanSdk(include=Path("headers")))
     assert build.wheel is not None
-    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"key", "logs"}
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"key", "locks", "logs"}
     seen = fake_pip()
     assert "--no-cache-dir" in seen["arguments"]
     assert "llama-cpp-python==0.3.36" in seen["arguments"]
@@ -136,10 +136,21 @@ def test_compiled_wheel_is_kept_and_pips_own_cache_is_not_asked(tmp_path, fake_p
 
 def test_wheel_without_the_wanted_backend_is_refused(tmp_path, fake_pip, monkeypatch):
     monkeypatch.setenv("FAKE_MEMBERS", "llama_cpp/lib/libggml-cpu.so include/ggml-vulkan.h")
-    build = dev_llama.Build("0.3.36", "native-vulkan", tmp_path / "cache" / "key")
-    with pytest.raises(DevError, match="without ggml-vulkan"):
+    build = dev_llama.Build("0.3.36", "loadable", tmp_path / "cache" / "key")
+    with pytest.raises(DevError, match="without ggml-cpu-haswell"):
         dev_llama.compile_wheel(build, Path(sys.executable), VulkanSdk())
     assert build.wheel is None
+
+
+def test_build_that_another_run_finished_meanwhile_is_not_made_again(
+    tmp_path, fake_pip, monkeypatch
+):
+    monkeypatch.setenv("FAKE_EXIT", "1")
+    build = dev_llama.Build("0.3.36", "loadable", tmp_path / "cache" / "key")
+    build.folder.mkdir(parents=True)
+    (build.folder / "llama_cpp_python-0.3.36-py3-none-any.whl").touch()
+    dev_llama.compile_wheel(build, Path(sys.executable))
+    assert not (tmp_path / "seen.json").exists()
 
 
 def test_failed_build_leaves_nothing_to_mistake_for_a_finished_one(tmp_path, fake_pip, monkeypatch):
@@ -149,7 +160,7 @@ def test_failed_build_leaves_nothing_to_mistake_for_a_finished_one(tmp_path, fak
     with pytest.raises(DevError, match="compiling"):
         dev_llama.compile_wheel(build, Path(sys.executable))
     assert build.wheel is None
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["logs"]
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"locks", "logs"}
 
 
 def test_ready_wheel_comes_from_upstreams_index_and_never_from_sources(

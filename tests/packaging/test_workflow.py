@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import build
@@ -28,3 +30,10 @@ def test_cache_key_names_files_that_exist() -> None:
     for names in re.findall(r"hashFiles\(([^)]*)\)", text):
         for name in re.findall(r"'([^']+)'", names):
             assert (ROOT / name).is_file(), name
+
+
+def test_workflow_is_what_the_service_takes() -> None:
+    command = [sys.executable, "-m", "check_jsonschema"]
+    command += ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
+    answer = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
