@@ -37,6 +37,13 @@ COMPILER = Need("a C++ compiler", "build-essential", "gcc-c++", "base-devel")
 VENV = Need("Python's venv with ensurepip", "python3-venv", "python3", "python")
 FONT = Need("a font", "fonts-dejavu-core", "dejavu-sans-fonts", "ttf-dejavu")
 GLSLC = Need("the shader compiler glslc", "glslc", "glslc", "shaderc")
+WINE = {
+    "wine": Need("Wine", "wine", "wine", "wine"),
+    "xvfb-run": Need("Xvfb", "xvfb", "xorg-x11-server-Xvfb", "xorg-server-xvfb"),
+    "xauth": Need("xauth", "xauth", "xorg-x11-xauth", "xorg-xauth"),
+}
+"""What runs a Windows program here, on a screen that nobody sees."""
+MINGW_C = Need("the MinGW C compiler", "gcc-mingw-w64-x86-64-posix", "mingw64-gcc", "mingw-w64-gcc")
 VULKAN_HEADERS = [
     Need("Vulkan's headers", "libvulkan-dev", "vulkan-headers", "vulkan-headers"),
     Need("SPIR-V's headers", "spirv-headers", "spirv-headers-devel", "spirv-headers"),
@@ -169,6 +176,18 @@ def missing_venv() -> list[Need]:
 def missing_compiler() -> list[Need]:
     """:data:`COMPILER` where llama.cpp could not be compiled."""
     return [] if has_compiler() else [COMPILER]
+
+
+def missing_wine() -> list[Need]:
+    """What making and running Windows programs here needs: Wine, a screen, a small compiler."""
+    needs = [need for program, need in WINE.items() if not shutil.which(program)]
+    return needs if mingw_c() else [*needs, MINGW_C]
+
+
+def mingw_c() -> str | None:
+    """The C compiler for 64-bit Windows, under the name that this system gives it."""
+    names = ("x86_64-w64-mingw32-gcc-posix", "x86_64-w64-mingw32-gcc")
+    return next((name for name in names if shutil.which(name)), None)
 
 
 def has_compiler() -> bool:

@@ -1,0 +1,137 @@
+"""Runs Windows programs under Wine, in a prefix (a Windows drive and registry) of their own.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import dev_console
+from dev_console import DevError, run_logged
+
+_WINDOWS_VERSION = "win10"
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """One Windows, in ``folder``: what runs in it meets nothing of another prefix's processes."""
+
+    folder: Path
+
+    @property
+    def system_folder(self) -> Path:
+        """Windows' own libraries."""
+        return self.folder / "drive_c" / "windows" / "system32"
+
+    def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """This process's variables, those that choose the prefix, and ``more``."""
+        return {
+            **os.environ,
+            "WINEPREFIX": str(self.folder),
+            "WINEARCH": "win64",
+            "WINEDEBUG": "-all",
+            # Neither .NET nor an HTML engine: Wine would ask whether to install them.
+            "WINEDLLOVERRIDES": "mscoree,mshtml=",
+            **(more or {}),
+        }
+
+
+def windows_path(path: Path) -> PureWindowsPath:
+    """``path`` as programs under Wine see it: this machine's root is their drive Z."""
+    return PureWindowsPath("Z:\\") / PureWindowsPath(
+        PurePosixPath(path.absolute()).relative_to("/")
+    )
+
+
+def make_prefix(folder: Path, log: Path) -> Prefix:
+    """The prefix in ``folder``, made first where there is none (half a minute)."""
+    prefix = Prefix(folder)
+    ready = folder / "moelauncher-ready"
+    if not ready.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        environment = prefix.environment()
+        for what, command in {
+            "making a Windows for Wine": ["wineboot", "--init"],
+            "choosing its version": ["winecfg", "-v", _WINDOWS_VERSION],
+        }.items():
+            run_logged(on_screen(command), log=log, what=what, environment=environment)
+        subprocess.run(["wineserver", "-w"], env=environment, check=True)
+        ready.touch()
+    return prefix
+
+
+def on_screen(command: Sequence[str | Path]) -> list[str]:
+    """``command`` under Wine, with a screen that nobody sees."""
+    return ["xvfb-run", "--auto-servernum", "wine", *(str(part) for part in command)]
+
+
+def run(
+    prefix: Prefix,
+    command: Sequence[str | Path],
+    *,
+    show: Callable[[bytes], object],
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> int:
+    """Runs a Windows program to its end and returns its exit code.
+
+    ``show`` gets each line of its output and errors. Output goes through a pipe even where it
+    ends in a file: Python 3.11 under Wine takes neither a Unix file nor a terminal for a handle.
+    """
+    variables = prefix.environment(environment)
+    process = subprocess.Popen(
+        on_screen(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=variables,
+        cwd=folder,
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            show(line)
+        return process.wait()
+    except BaseException:
+        subprocess.run(["wineserver", "-k"], env=variables, check=False)
+        process.wait()
+        raise
+
+
+def show_here(line: bytes) -> None:
+    """Passes a line on to this process's output."""
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+
+
+def run_wine_logged(
+    prefix: Prefix,
+    command: Sequence[str | Path],
+    *,
+    log: Path,
+    what: str,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Runs a Windows program with its output in ``log``.
+
+    Raises :class:`DevError` with the end of the log when the program fails.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started_s = time.monotonic()
+    with log.open("wb", buffering=0) as output:
+        code = run(prefix, command, show=output.write, environment=environment, folder=folder)
+    elapsed = dev_console.format_elapsed(time.monotonic() - started_s)
+    if code:
+        end = dev_console.tail_text(log)
+        raise DevError(
+            f"{what} failed (exit code {code}) after {elapsed}. The end of {log}:\n{end}"
+        )
+    dev_console.say(f"      {what}: done in {elapsed}")
