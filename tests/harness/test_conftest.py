@@ -33,6 +33,24 @@ def test_leaves_a_timer(qtbot):
     kept[-1].start(60_000)
 
 
+def test_leaves_a_timer_in_a_widget(qtbot):
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QWidget
+
+    kept.append(QWidget())
+    QTimer(kept[-1]).start(50_000)
+
+
+def test_leaves_a_qt_thread(qtbot):
+    from PySide6.QtCore import QThread
+
+    from tests.helpers import qt_leaks
+
+    qt_leaks._GRACE_MS = 50
+    kept.append(QThread())
+    kept[-1].start()
+
+
 def test_makes_qt_warn(qtbot):
     from PySide6.QtCore import qWarning
 
@@ -45,6 +63,15 @@ def test_warns():
 
 def test_behaves(qtbot):
     assert True
+
+
+def test_ends_what_was_left(qtbot):
+    from PySide6.QtCore import QThread
+
+    for thread in kept:
+        if isinstance(thread, QThread):
+            thread.quit()
+            thread.wait()
 """
 
 
@@ -69,20 +96,24 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> str:
     [
         ("test_leaves_a_thread", "ERROR"),
         ("test_leaves_a_timer", "ERROR"),
+        ("test_leaves_a_timer_in_a_widget", "ERROR"),
+        ("test_leaves_a_qt_thread", "ERROR"),
         ("test_makes_qt_warn", "FAILED"),
         ("test_warns", "FAILED"),
     ],
 )
 def test_misbehaviour_fails(outcomes, test, verdict):
     summary = outcomes.partition("short test summary info")[2]
-    assert any(line.startswith(verdict) and test in line for line in summary.splitlines())
+    assert any(line.startswith(verdict) and line.split(" - ")[0].endswith(f"::{test}") for line in summary.splitlines())
 
 
 def test_reason_is_told(outcomes):
     assert "thread 'stray' still runs" in outcomes
     assert "every 60000 ms is still active" in outcomes
+    assert "QTimer every 50000 ms is still active, owned by QWidget" in outcomes
+    assert "QThread QThread still runs" in outcomes
     assert "something is wrong" in outcomes
 
 
 def test_good_test_passes_beside_them(outcomes):
-    assert "2 failed, 3 passed, 2 errors" in outcomes
+    assert "2 failed, 6 passed, 4 errors" in outcomes

@@ -5,15 +5,21 @@ from __future__ import annotations
 import gc
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QThread, QThreadPool, QTimer
-from shiboken6 import isValid
+from shiboken6 import Shiboken
 
 _GRACE_MS = 5000
 
 
 class QtWatch:
-    """Remembers what runs now; :meth:`left_behind` names what came and stayed. GUI thread."""
+    """Remembers what runs now; :meth:`left_behind` names what came and stayed. GUI thread.
+
+    What is alive now is taken out of Python's garbage collection for good, so that the collection
+    in :meth:`left_behind` walks what came since, and not the modules and results of a whole run.
+    """
 
     def __init__(self) -> None:
+        gc.collect()
+        gc.freeze()
         # Held as objects, so that no new one can take an old one's id.
         self._before: list[object] = [*_active_timers(), *_running_threads()]
 
@@ -52,9 +58,8 @@ def _running_threads() -> list[QThread]:
 
 
 def _living(kind: type) -> list:
-    # type(), not isinstance(): that asks every object in the process for its __class__, and
-    # lazy proxies answer by importing or by failing.
-    return [thing for thing in gc.get_objects() if issubclass(type(thing), kind) and isValid(thing)]
+    # type(), not isinstance(): a wrapper may answer for its __class__ in its own way.
+    return [thing for thing in Shiboken.getAllValidWrappers() if issubclass(type(thing), kind)]
 
 
 def _describe_timer(timer: QTimer) -> str:
