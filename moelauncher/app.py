@@ -34,6 +34,7 @@ from PySide6.QtWidgets import QApplication
 from moelauncher import __version__
 from moelauncher.cli import base_folder
 from moelauncher.core import settings as keys
+from moelauncher.core.default_gpus import default_gpus
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult
@@ -311,7 +312,7 @@ class Program(QObject):
         self._advice.set_devices(devices)
         self.session.planner.set_devices(devices)
         self.session.tuning.set_devices(devices)
-        gpus = [device for device in devices if device.kind == "gpu"]
+        gpus = default_gpus(devices)
         backends = sorted({gpu.backend for gpu in gpus})
         self.session.set_build(
             " + ".join(backends) or QCoreApplication.translate("app", "CPU only")

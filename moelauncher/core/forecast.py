@@ -75,6 +75,10 @@ class DeviceForecast:
     leave_free_bytes: int  # the user's margin
     free_bytes: int | None
     total_bytes: int | None = None
+    #: An integrated GPU, whose memory is main memory.
+    shares_ram: bool = False
+    #: Of main memory: what integrated GPUs take of it. It stands in their own ``used_bytes``.
+    lent_bytes: int = 0
 
     @property
     def weights_bytes(self) -> int:
@@ -97,7 +101,7 @@ class DeviceForecast:
         """What stays free above the margin; negative when over; None where free is unknown."""
         if self.free_bytes is None:
             return None
-        return self.free_bytes - self.used_bytes - self.leave_free_bytes
+        return self.free_bytes - self.lent_bytes - self.used_bytes - self.leave_free_bytes
 
     @property
     def fits(self) -> bool:
@@ -198,12 +202,21 @@ def forecast(
         names = [device.name for device in placement.devices] + [RAM]
         compute = tuple(answered.compute_bytes.get(name, 0) for name in names)
     devices = tuple(
-        _device(sums[index], device, compute[index], answered, margins)
+        _device(
+            sums[index],
+            _with_ram_room(device, ram_free_bytes),
+            compute[index],
+            answered,
+            margins,
+        )
         for index, device in enumerate(placement.devices)
     )
-    ram = _ram(sums[-1], compute[-1], answered, margins, ram_free_bytes, ram_total_bytes)
+    ram = replace(
+        _ram(sums[-1], compute[-1], answered, margins, ram_free_bytes, ram_total_bytes),
+        lent_bytes=sum(device.used_bytes for device in devices if device.shares_ram),
+    )
     # Weights of a mapped file may stay on disk; what is computed with may not.
-    held = ram.used_bytes - ram.weights_bytes + ram.leave_free_bytes
+    held = ram.used_bytes - ram.weights_bytes + ram.lent_bytes + ram.leave_free_bytes
     held_fits = ram.free_bytes is None or held <= ram.free_bytes
     used_gpus = [
         device.spare_bytes
@@ -298,7 +311,16 @@ def _device(
         leave_free_bytes=margins.leave_free(device.name) if in_use else 0,
         free_bytes=device.free_bytes,
         total_bytes=device.total_bytes,
+        shares_ram=device.shares_ram,
     )
+
+
+def _with_ram_room(device: PlacementDevice, ram_free_bytes: int | None) -> PlacementDevice:
+    """An integrated GPU cannot have more than main memory has left, whatever its driver says."""
+    if not device.shares_ram or ram_free_bytes is None:
+        return device
+    known = ram_free_bytes if device.free_bytes is None else device.free_bytes
+    return replace(device, free_bytes=min(known, ram_free_bytes))
 
 
 def _ram(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moelauncher.core.auto_placement import Machine, auto_placement, forecast_on
+from moelauncher.core.default_gpus import default_gpus, shares_ram
 from moelauncher.core.forecast import DryRunResult, Margins, MemoryForecast, default_leave_free
 from moelauncher.core.learned_margin import learned
 from moelauncher.core.load_records import LoadRecord, device_key
@@ -105,15 +106,16 @@ def machine_of(
     gpus = []
     margins: dict[str, int] = {}
     drivers: dict[str, int] = {}
-    for device in devices:
-        if device.kind != "gpu":
-            continue
+    for device in default_gpus(devices):
+        shared = shares_ram(device)
         reading = readings.get(device.name)
         free = device.free_bytes if reading is None else free_for_reload(reading, share)
         total = device.total_bytes if reading is None else reading.total_bytes
-        gpus.append(PlacementDevice(device.name, free, total))
+        gpus.append(PlacementDevice(device.name, free, total, shares_ram=shared))
         past = learned(records, device_key(device.name, device.description))
-        usual = default_leave_free(reading.drives_display if reading else None) + past.extra_bytes
+        # What an integrated GPU leaves free is what the whole system lives on.
+        draws = shared or (reading.drives_display if reading else None)
+        usual = default_leave_free(draws) + past.extra_bytes
         everywhere = usual if leave_free_everywhere is None else leave_free_everywhere
         margins[device.name] = leave_free_bytes.get(device.name, everywhere)
         if device.name in had_context:

@@ -38,6 +38,8 @@ class GpuReading:
     holders: tuple[GpuHolder, ...] = ()
     #: What this process holds of it, where the driver tells; else see own_share.py.
     own_bytes: int | None = None
+    #: An integrated GPU: its memory is main memory.
+    shares_ram: bool = False
 
 
 @dataclass(frozen=True)

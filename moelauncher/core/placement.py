@@ -61,6 +61,8 @@ class PlacementDevice:
     free_bytes: int | None
     total_bytes: int | None = None
     pretended: bool = False
+    #: An integrated GPU: its memory is main memory.
+    shares_ram: bool = False
 
 
 @dataclass(frozen=True)

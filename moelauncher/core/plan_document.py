@@ -87,6 +87,7 @@ def _device_document(device: DeviceForecast) -> dict[str, object]:
         "total_bytes": _buffer_bytes(device),
         "free_bytes": device.free_bytes,
         "fits": device.fits,
+        **({"shares_ram": True} if device.shares_ram else {}),
     }
 
 
@@ -109,6 +110,7 @@ def plan_text(
         *_warnings(facts, context),
         "",
         *_table(forecast),
+        *_shared_memory(forecast),
         "",
         text or forecast.text,
         *((forecast.note,) if forecast.note else ()),
@@ -132,6 +134,17 @@ def context_warning(facts: ModelFacts, n_ctx: int) -> str:
     return tr(
         "The model was trained for {train} tokens; beyond that, at {ctx}, answers may fall apart."
     ).format(train=format_tokens(facts.ctx_train), ctx=format_tokens(n_ctx))
+
+
+def _shared_memory(forecast: MemoryForecast) -> tuple[str, ...]:
+    names = [gpu.name for gpu in forecast.gpus if gpu.shares_ram]
+    if not names:
+        return ()
+    return (
+        tr("{names} is an integrated GPU: its memory is part of RAM, and counted once.").format(
+            names=", ".join(names)
+        ),
+    )
 
 
 def _table(forecast: MemoryForecast) -> list[str]:

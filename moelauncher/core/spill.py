@@ -26,9 +26,12 @@ class Spill:
     n_bytes: int
 
 
-def host_buffer_bytes(report: LoadReport) -> int:
-    """What a load allocated in main memory; mapped weights are the file's, not allocated."""
-    names = [device.name for device in report.placement.devices]
+def main_memory_bytes(report: LoadReport) -> int:
+    """What a load allocated in main memory; mapped weights are the file's, not allocated.
+
+    The memory of integrated GPUs is main memory too.
+    """
+    names = [device.name for device in report.placement.devices if not device.shares_ram]
     return sum(
         buffer.n_bytes
         for buffer in report.buffers
@@ -47,7 +50,7 @@ def find_spills(
     spills = []
     for gpu in now.gpus:
         was = earlier.get(gpu_key(gpu))
-        if gpu.device_name not in used or gpu.shared_bytes is None or was is None:
+        if gpu.shares_ram or gpu.device_name not in used or gpu.shared_bytes is None or was is None:
             continue
         spilled = gpu.shared_bytes - was - pinned
         if spilled > _SLACK_BYTES:

@@ -7,7 +7,6 @@ order. Any thread; each call asks the drivers anew (memory changes).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 
 from moelauncher.core.machine import BackendDevice
 from moelauncher.engine.native import Native, load_native
@@ -45,12 +44,6 @@ def list_devices() -> tuple[BackendDevice, ...]:
     native = load_native()
     count = native.ggml.ggml_backend_dev_count()
     return tuple(_describe(native, native.ggml.ggml_backend_dev_get(i)) for i in range(count))
-
-
-def gpus_of(devices: Sequence[BackendDevice]) -> tuple[BackendDevice, ...]:
-    """The same choice among devices that the child process listed. Pure."""
-    gpus = tuple(device for device in devices if device.kind == "gpu")
-    return gpus or tuple(device for device in devices if device.kind == "igpu")
 
 
 def device_handles(native: Native) -> dict[str, int]:

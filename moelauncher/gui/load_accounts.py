@@ -33,7 +33,7 @@ from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.memory_shortage import MemoryShortage
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.own_share import OwnShare, own_share
-from moelauncher.core.spill import find_spills, host_buffer_bytes
+from moelauncher.core.spill import find_spills, main_memory_bytes
 
 #: Readings that were begun before the load ended may still come.
 _SETTLED_S = 0.5
@@ -112,7 +112,7 @@ class LoadAccounts(QObject):
         if self._snapshot is None or self._before is None:
             return OwnShare()
         report = self._loaded.report if self._loaded is not None else None
-        held = host_buffer_bytes(report) if report is not None else 0
+        held = main_memory_bytes(report) if report is not None else 0
         return own_share(self._before, self._snapshot, held)
 
     # What happens

@@ -15,7 +15,7 @@ from moelauncher.core.launch_plan import IMAGINED_GPU
 from moelauncher.core.machine import GpuReading, MachineSnapshot
 
 #: In the order in which they are drawn, after "others".
-KINDS = ("driver", "dense", "experts", "kv", "recurrent", "compute")
+KINDS = ("lent", "driver", "dense", "experts", "kv", "recurrent", "compute")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Bar:
     measured_used_bytes: int | None
     meter: str  # who measured; empty when nobody
     imagined: bool = False  # a GPU that would do, drawn where there is none
+    shares_ram: bool = False  # an integrated GPU: its memory is part of main memory
 
     @property
     def then_bytes(self) -> int:
@@ -131,6 +132,7 @@ def _gpu_bar(
         over_bytes=_over(total, others, device),
         measured_used_bytes=used,
         meter=reading.source if reading else "",
+        shares_ram=device.shares_ram,
     )
 
 
@@ -189,6 +191,7 @@ def _segments(
 
 def _bytes_of(device: DeviceForecast, kind: str) -> int:
     return {
+        "lent": device.lent_bytes,
         "driver": device.driver_bytes,
         "dense": device.dense_bytes,
         "experts": device.expert_bytes,
@@ -229,7 +232,7 @@ def loaded_forecast(report: LoadReport, plan: MemoryForecast) -> MemoryForecast:
     for buffer in report.buffers:
         key = (buffer.device, buffer.kind)
         measured[key] = measured.get(key, 0) + buffer.n_bytes
-    devices = []
+    devices: list[DeviceForecast] = []
     for device in plan.devices:
         if device.kind == "gpu":
             weights = measured.get((device.name, "weights"))
@@ -242,5 +245,8 @@ def loaded_forecast(report: LoadReport, plan: MemoryForecast) -> MemoryForecast:
                 recurrent_bytes=measured.get((device.name, "recurrent"), device.recurrent_bytes),
                 compute_bytes=measured.get((device.name, "compute"), device.compute_bytes),
             )
+        elif device.lent_bytes:
+            lent = sum(gpu.used_bytes for gpu in devices if gpu.shares_ram)
+            device = replace(device, lent_bytes=lent)
         devices.append(device)
     return replace(plan, devices=tuple(devices))

@@ -129,6 +129,7 @@ class MemoryGauge(QWidget):
         """The short name of a segment, as the legend has it."""
         return {
             "others": self.tr("others"),
+            "lent": self.tr("GPU's share"),
             "driver": self.tr("driver"),
             "dense": self.tr("dense"),
             "experts": self.tr("experts"),
@@ -142,6 +143,10 @@ class MemoryGauge(QWidget):
         """What a segment is, for somebody who meets it the first time."""
         return {
             "others": self.tr("Other programs and the desktop."),
+            "lent": self.tr(
+                "What the integrated GPU takes: its memory is part of main memory. "
+                "The bar above says what for; it is counted once."
+            ),
             "driver": self.tr(
                 "The driver's own share for every program that computes on this GPU."
             ),
@@ -182,7 +187,10 @@ class MemoryGauge(QWidget):
             return self.tr("RAM")
         if bar.imagined:
             return self.tr("GPU · none in use: what one would hold")
-        return self.tr("GPU · {name}").format(name=bar.label or bar.name)
+        name = bar.label or bar.name
+        if bar.shares_ram:
+            return self.tr("GPU · {name} · part of RAM").format(name=name)
+        return self.tr("GPU · {name}").format(name=name)
 
     def _bar_figures(self, bar: Bar) -> str:
         if bar.total_bytes is None:

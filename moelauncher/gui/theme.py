@@ -138,6 +138,7 @@ class SegmentColors:
     """What memory is used for, in gauge, layer strip and plots (Okabe-Ito, both schemes)."""
 
     others: QColor
+    lent: QColor
     driver: QColor
     dense: QColor
     experts: QColor
@@ -154,6 +155,7 @@ class SegmentColors:
 
 SEGMENT = SegmentColors(
     others=QColor("#7A828F"),
+    lent=QColor("#A9B2C0"),
     driver=QColor("#4B5362"),
     dense=QColor("#0072B2"),
     experts=QColor("#E69F00"),

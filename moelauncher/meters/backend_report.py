@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from moelauncher.core.default_gpus import shares_ram
 from moelauncher.core.machine import BackendDevice, GpuReading
 from moelauncher.meters.source import BACKEND_SOURCE, normalise_pci
 
@@ -32,6 +33,7 @@ class BackendReportMeter:
                 free_bytes=device.free_bytes,
                 device_name=device.name,
                 pci_address=normalise_pci(device.pci_address),
+                shares_ram=shares_ram(device),
             )
             for device in self._devices()
             if device.kind in ("gpu", "igpu")

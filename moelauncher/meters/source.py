@@ -95,10 +95,16 @@ def _same_name(one: str, other: str) -> bool:
 
 
 def _fill(reading: GpuReading, more: GpuReading) -> GpuReading:
+    if more.shares_ram and more.total_bytes is not None:
+        # Drivers tell of the small part that is set aside for an integrated GPU, and take what
+        # it uses beyond that for a spill. llama.cpp's backend knows what it may use.
+        reading = replace(
+            reading, total_bytes=None, used_bytes=None, free_bytes=None, shared_bytes=None
+        )
     added = {
         field.name: getattr(more, field.name)
         for field in fields(GpuReading)
-        if field.name not in {"name", "source"}
+        if field.name not in {"name", "source", "shares_ram"}
         and getattr(reading, field.name) in (None, ())
         and getattr(more, field.name) not in (None, ())
     }
@@ -108,7 +114,7 @@ def _fill(reading: GpuReading, more: GpuReading) -> GpuReading:
     # A device name or an address is no measurement, so it does not make a source.
     if set(added) - {"device_name", "pci_address"}:
         added["source"] = f"{reading.source} + {more.source}"
-    return replace(reading, **added)
+    return replace(reading, **added, shares_ram=reading.shares_ram or more.shares_ram)
 
 
 def gpu_note(gpus: Sequence[GpuReading], backend_known: bool) -> str:

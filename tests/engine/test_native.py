@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from moelauncher.core.default_gpus import default_gpus
 from moelauncher.core.errors import LauncherError
 from moelauncher.engine import native
-from moelauncher.engine.devices import gpus_of, list_devices
+from moelauncher.engine.devices import list_devices
 from moelauncher.engine.native import _drop_stale_toolkit_paths, _LogRouter, load_native, log_to
 
 
@@ -19,7 +20,7 @@ def test_cpu_is_a_device_and_no_gpu() -> None:
     cpu = next(device for device in list_devices() if device.kind == "cpu")
     assert cpu.name == "CPU"
     assert cpu.total_bytes and cpu.total_bytes > 2**28
-    assert cpu not in gpus_of(list_devices())
+    assert cpu not in default_gpus(list_devices())
 
 
 def test_library_is_loaded_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,15 @@ def test_nothing_is_loaded_on_an_imagined_gpu() -> None:
     assert gpu.then_bytes == device().used_bytes
     assert not ram.imagined
     assert segment(ram, "experts").now_bytes == 10 * GIB
+
+
+def test_an_integrated_gpu_has_its_share_in_the_bar_of_main_memory() -> None:
+    planned = forecast(device("Vulkan0", shares_ram=True), main_memory(lent_bytes=8 * GIB))
+    planned = replace(planned, devices=planned.devices[:2])
+    gpu, ram = bars_of(snapshot(1), planned, planned)
+    assert gpu.shares_ram and not ram.shares_ram
+    lent = segment(ram, "lent")
+    assert (lent.now_bytes, lent.then_bytes) == (8 * GIB, 8 * GIB)
+    assert ram.then_bytes == 12 * GIB + 8 * GIB + 10 * GIB
+    assert ram.over_bytes == 0, "20 GiB were free: 8 for the GPU, 10 for experts, 2 kept"
+    assert segment(gpu, "lent").then_bytes == 0

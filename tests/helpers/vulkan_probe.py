@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from moelauncher.core.default_gpus import default_gpus
 from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest, LoadRequest
 from moelauncher.core.forecast import DeviceForecast, DryRunResult, forecast
 from moelauncher.core.gguf_header import read_header
 from moelauncher.core.model_facts import ModelFacts, facts_of
 from moelauncher.core.placement import Placement, PlacementDevice, place
 from moelauncher.engine.child import Child
-from moelauncher.engine.devices import gpus_of, list_devices
+from moelauncher.engine.devices import list_devices
 from moelauncher.engine.dry_run import dry_run_or_problem
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, run
@@ -26,7 +27,7 @@ N_UBATCH = 8
 
 
 def gpus() -> list[PlacementDevice]:
-    gpus = gpus_of(list_devices())
+    gpus = default_gpus(list_devices())
     return [PlacementDevice(gpu.name, gpu.free_bytes, gpu.total_bytes) for gpu in gpus]
 
 

@@ -99,3 +99,33 @@ def test_a_gpu_that_the_build_cannot_use_says_what_to_install() -> None:
     note = gpu_note([NVML], backend_known=True)
     assert "NVIDIA GeForce RTX 4070" in note
     assert "Install the Vulkan or CUDA build" in note
+
+
+def test_of_an_integrated_gpu_llama_cpps_numbers_count() -> None:
+    """The driver tells of the part set aside, and calls the rest shared."""
+    driver = GpuReading(
+        "AMD Radeon 780M",
+        "amdgpu",
+        total_bytes=512,
+        used_bytes=500,
+        free_bytes=12,
+        shared_bytes=9000,
+        temperature_c=50.0,
+        pci_address="0000:c4:00.0",
+    )
+    backend = GpuReading(
+        "AMD Radeon 780M (RADV PHOENIX)",
+        "llama.cpp (Vulkan)",
+        total_bytes=16000,
+        used_bytes=1000,
+        free_bytes=15000,
+        device_name="Vulkan0",
+        pci_address="0000:c4:00.0",
+        shares_ram=True,
+    )
+    (gpu,) = merge_gpus([[driver], [backend]])
+    assert (gpu.total_bytes, gpu.used_bytes, gpu.free_bytes) == (16000, 1000, 15000)
+    assert gpu.shared_bytes is None, "what it uses of main memory is no spill"
+    assert gpu.shares_ram
+    assert gpu.temperature_c == 50.0
+    assert gpu.source == "amdgpu + llama.cpp (Vulkan)"
