@@ -104,7 +104,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> str:
 )
 def test_misbehaviour_fails(outcomes, test, verdict):
     summary = outcomes.partition("short test summary info")[2]
-    assert any(line.startswith(verdict) and line.split(" - ")[0].endswith(f"::{test}") for line in summary.splitlines())
+    assert any(
+        line.startswith(verdict) and line.split(" - ")[0].endswith(f"::{test}")
+        for line in summary.splitlines()
+    )
 
 
 def test_reason_is_told(outcomes):
