@@ -1,6 +1,7 @@
 """Builds what people download: one command a system, nothing before.
 
-    python3 packaging/build.py linux     one-folder bundle, tar.gz and .deb, then the smoke test
+    python3 packaging/build.py linux         one-folder bundle, tar.gz and .deb, smoke test
+    python3 packaging/build.py cuda-module   llama.cpp's CUDA module, to add to a bundle
 
 Needs what ``dev.py`` needs. The compiled llama.cpp is kept in the user's cache; everything
 else is made in ``build/`` and ends in ``dist/``.
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import bundle_engine
 import bundle_parts
+import cuda_module
 import dev
 import dev_llama
 import dev_system
@@ -70,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(sys.argv[1:] if arguments is None else arguments)
     started_s = time.monotonic()
     try:
-        build_linux(options)
+        BUILDS[options.system](options)
     except DevError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(allow_abbrev=False, description=__doc__.splitlines()[0])
-    parser.add_argument("system", choices=("linux",))
+    parser.add_argument("system", choices=tuple(BUILDS))
     parser.add_argument(
         "--yes", action="store_true", help="install missing system packages without asking"
     )
@@ -95,7 +97,27 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--no-sample", action="store_true", help="leave the sample model out (98 MB less)"
     )
+    parser.add_argument(
+        "--cuda-architectures",
+        default=cuda_module.ARCHITECTURES,
+        help="cuda-module: the GPU generations, as CMake names them (86 alone compiles quickest)",
+    )
     return parser.parse_args(arguments)
+
+
+def build_cuda_module(options: argparse.Namespace) -> None:
+    """The CUDA module with the libraries it needs, as a zip; it is not run."""
+    dev_system.provide(
+        dev_system.missing_compiler(),
+        yes=options.yes,
+        log=dev_llama.cache_folder() / "logs" / "system-packages.txt",
+    )
+    work = ROOT / "build" / "cuda"
+    work.mkdir(parents=True, exist_ok=True)
+    name = f"moelauncher-{program_version()}-cuda-module"
+    architectures = options.cuda_architectures
+    file = cuda_module.make_module(pinned_llama(), architectures, work, ROOT / "dist", name)
+    say(f"      {file.relative_to(ROOT)}: {megabytes(file.stat().st_size)}; it was not run")
 
 
 def build_linux(options: argparse.Namespace) -> None:
@@ -332,6 +354,8 @@ def write_checksums(folder: Path, files: Sequence[Path]) -> None:
         lines.append(f"{digest}  {file.name}\n")
     (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
+
+BUILDS = {"linux": build_linux, "cuda-module": build_cuda_module}
 
 if __name__ == "__main__":
     sys.exit(main())

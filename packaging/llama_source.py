@@ -1,0 +1,40 @@
+"""llama.cpp's source as the pinned llama-cpp-python release carries it, and tools to compile it.
+
+Standard library only. For builds that are no wheel: those that a package's own build makes are
+in ``dev_llama``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+from pathlib import Path
+
+import dev_llama
+from dev_console import DevError, run_logged
+
+
+def make_tools(work: Path, log: Path) -> Path:
+    """An environment with CMake and Ninja in ``work``; returns its folder of programs."""
+    tools = work / "tools"
+    making = [sys.executable, "-m", "venv", "--clear", str(tools)]
+    run_logged(making, log=log, what="a place for tools")
+    programs = tools / ("Scripts" if sys.platform == "win32" else "bin")
+    pip = [str(programs / "python"), "-m", "pip", "install", "--progress-bar", "off"]
+    # They come as packages, as they do for every other build of llama.cpp.
+    run_logged([*pip, "cmake<4", "ninja"], log=log, what="taking CMake and Ninja")
+    return programs
+
+
+def fetch_source(version: str, programs: Path, work: Path, log: Path) -> Path:
+    """The unpacked source of that release, in ``work``. Raises :class:`DevError`."""
+    command = [str(programs / "python"), "-m", "pip", "download", "--no-deps"]
+    command += ["--no-binary", ":all:", "--dest", str(work), f"{dev_llama.PACKAGE}=={version}"]
+    run_logged(command, log=log, what="taking llama.cpp's source")
+    archive = next(work.glob("llama_cpp_python-*.tar.gz"), None)
+    if archive is None:
+        raise DevError(f"The package index has no source archive of {dev_llama.PACKAGE} {version}.")
+    with tarfile.open(archive) as content:
+        content.extractall(work / "source", filter="data")
+    (root,) = (work / "source").iterdir()
+    return root
