@@ -26,6 +26,7 @@ _COMMANDS = {
     "plan": ("plan", "say where every byte of a model would go"),
     "bench": ("measure", "measure the speed at several placements"),
     "tune": ("tune", "find the fastest placement by measuring"),
+    "measurements": ("measurements", "show, export and import what was measured of a model"),
     "chat": ("chat", "ask a model one question"),
     "doctor": ("doctor", "describe this machine and say what to mend"),
 }
@@ -142,7 +143,7 @@ def _add_basedir(parser: argparse.ArgumentParser) -> None:
 
 
 def _window_parser() -> argparse.ArgumentParser:
-    commands = "\n".join(f"  {name:<8} {summary}" for name, (_, summary) in _COMMANDS.items())
+    commands = "\n".join(f"  {name:<12} {summary}" for name, (_, summary) in _COMMANDS.items())
     parser = _Parser(
         prog="moelauncher",
         usage="moelauncher [MODEL.gguf] [--demo] [--basedir DIR]\n       moelauncher COMMAND ...",

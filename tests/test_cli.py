@@ -371,8 +371,8 @@ def test_bench_as_csv(tree: Path) -> None:
 
 
 def test_bench_as_markdown_and_for_people(tree: Path) -> None:
-    lines = bench(tree, "--md").splitlines()
-    assert [line.count("|") for line in lines] == [11] * 4
+    lines = [line for line in bench(tree, "--md").splitlines() if line.startswith("|")]
+    assert [line.count("|") for line in lines] == [11] * 3
     assert "pp16" in bench(tree)
 
 

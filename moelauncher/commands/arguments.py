@@ -172,6 +172,30 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_lengths(parser: argparse.ArgumentParser, *, fewest_generated: int) -> None:
+    """--pp, --tg: how much is measured."""
+    what = tr("number of tokens")
+    parser.add_argument(
+        "--pp", type=whole(0, what), default=512, metavar="N", help="prompt tokens (512)"
+    )
+    parser.add_argument(
+        "--tg",
+        type=whole(fewest_generated, what),
+        default=128,
+        metavar="N",
+        help="tokens generated behind the prompt (128)",
+    )
+
+
+def add_layer_split(parser: argparse.ArgumentParser) -> None:
+    """--layer-split."""
+    parser.add_argument(
+        "--layer-split",
+        action="store_true",
+        help="also measure what programs that split by whole layers would choose",
+    )
+
+
 def add_placement(parser: argparse.ArgumentParser) -> None:
     """--cpu-moe, --which, --leave-free."""
     parser.add_argument(
@@ -198,6 +222,14 @@ def add_which(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="VRAM to leave to other programs (512MiB on a GPU with a display, else 256MiB)",
     )
+
+
+def add_form(parser: argparse.ArgumentParser) -> None:
+    """--json, --csv, --md: one of them."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON document a line")
+    form.add_argument("--csv", action="store_true", help="comma-separated values")
+    form.add_argument("--md", action="store_true", help="Markdown to paste in a forum")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

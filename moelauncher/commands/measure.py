@@ -8,11 +8,16 @@ import io
 from collections.abc import Iterator
 
 from moelauncher.commands import arguments
+from moelauncher.commands.kept_measurements import KeptRepeats, kept_store, split_placement
+from moelauncher.commands.machine import Plan
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import ProgressLine, note, out, out_json
 from moelauncher.core.bench_row import BenchRow
 from moelauncher.core.errors import WrongArguments
+from moelauncher.core.measurement_export import to_markdown
+from moelauncher.core.measurement_store import MeasurementStore
+from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.bench import BenchCase, run_bench
@@ -43,21 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_which(parser)
     arguments.add_context(parser)
-    tokens = tr("number of tokens")
-    parser.add_argument(
-        "--pp",
-        type=arguments.whole(0, tokens),
-        default=512,
-        metavar="N",
-        help="prompt tokens (512)",
-    )
-    parser.add_argument(
-        "--tg",
-        type=arguments.whole(0, tokens),
-        default=128,
-        metavar="N",
-        help="tokens generated behind the prompt (128)",
-    )
+    arguments.add_lengths(parser, fewest_generated=0)
     parser.add_argument(
         "--repeat",
         type=arguments.whole(1, tr("number of repeats")),
@@ -65,11 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="how often each is measured, after one run that does not count (3)",
     )
+    arguments.add_layer_split(parser)
     arguments.add_threads(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON document a line")
-    form.add_argument("--csv", action="store_true", help="comma-separated values")
-    form.add_argument("--md", action="store_true", help="a Markdown table")
+    arguments.add_form(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,9 +68,27 @@ def run(options: argparse.Namespace) -> int:
     session = Session(options, runnable_model(options))
     progress = ProgressLine(tr("Measuring"), quiet=options.json)
     try:
+        with kept_store(options) as store:
+            _measure(options, session, store, progress)
+    finally:
+        progress.end()
+        session.close()
+    return 0
+
+
+def _measure(
+    options: argparse.Namespace,
+    session: Session,
+    store: MeasurementStore | None,
+    progress: ProgressLine,
+) -> None:
+    split = split_placement(session) if options.layer_split else None
+    observer = KeptRepeats(session, store, n_prompt=options.pp, n_generate=options.tg, split=split)
+    try:
         rows = run_bench(
             session.engine,
-            _cases(session, options.cpu_moe),
+            _cases(session, options.cpu_moe, split),
+            observer=observer,
             n_prompt=options.pp,
             n_generate=options.tg,
             n_repeats=options.repeat,
@@ -89,14 +96,19 @@ def run(options: argparse.Namespace) -> int:
         )
         for index, row in enumerate(rows):
             progress.end()
-            _print(row, options, first=index == 0)
+            if not options.md:
+                _print(row, options, first=index == 0)
     finally:
-        progress.end()
-        session.close()
-    return 0
+        observer.close()
+        # Also what there is of a run that was ended.
+        if options.md and observer.measured:
+            progress.end()
+            out(to_markdown(observer.measured, session.facts), end="")
 
 
-def _cases(session: Session, wishes: tuple[int | str, ...]) -> Iterator[BenchCase]:
+def _cases(
+    session: Session, wishes: tuple[int | str, ...], split: Placement | None
+) -> Iterator[BenchCase]:
     """One case a placement; two wishes that mean the same one are measured once."""
     seen: set[object] = set()
     for wish in wishes:
@@ -108,8 +120,14 @@ def _cases(session: Session, wishes: tuple[int | str, ...]) -> Iterator[BenchCas
             note(tr("{wish} is a placement that was measured already.").format(wish=wish))
             continue
         seen.add(place)
-        request = session.load_request(plan)
-        yield BenchCase(request, session.forecast(plan).ram.weights_bytes)
+        yield _case(session, plan)
+    if split is not None:
+        yield _case(session, Plan(split, None))
+
+
+def _case(session: Session, plan: Plan) -> BenchCase:
+    request = session.load_request(plan)
+    return BenchCase(request, session.forecast(plan).ram.weights_bytes)
 
 
 def _print(row: BenchRow, options: argparse.Namespace, *, first: bool) -> None:
@@ -119,11 +137,6 @@ def _print(row: BenchRow, options: argparse.Namespace, *, first: bool) -> None:
         if first:
             out(_csv_line(_COLUMNS))
         out(_csv_line(_cells(row)))
-    elif options.md:
-        if first:
-            out("| " + " | ".join(_COLUMNS) + " |")
-            out("|" + " --- |" * len(_COLUMNS))
-        out("| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(row)) + " |")
     else:
         if first:
             head = (tr("layers in RAM"), tr("test"), tr("tok/s"), "VRAM", "RAM")

@@ -54,21 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_which(parser)
     arguments.add_context(parser)
-    tokens = tr("number of tokens")
-    parser.add_argument(
-        "--pp",
-        type=arguments.whole(0, tokens),
-        default=512,
-        metavar="N",
-        help="prompt tokens (512)",
-    )
-    parser.add_argument(
-        "--tg",
-        type=arguments.whole(1, tokens),
-        default=128,
-        metavar="N",
-        help="tokens generated behind the prompt (128)",
-    )
+    arguments.add_lengths(parser, fewest_generated=1)
     parser.add_argument(
         "--repeat",
         type=arguments.whole(1, tr("number of repeats")),

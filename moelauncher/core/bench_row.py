@@ -28,21 +28,32 @@ class BenchRow:
     vram_bytes: int | None
     ram_bytes: int | None
     notes: tuple[str, ...] = ()
+    #: Places in ``repeats`` that were disturbed: shown, and left out of the median.
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def counted(self) -> tuple[float, ...]:
+        """The undisturbed repeats; all where there is none."""
+        kept = tuple(rate for n, rate in enumerate(self.repeats) if n not in self.left_out)
+        return kept or self.repeats
 
     @property
     def median(self) -> float:
-        """The middle of the repeats."""
-        return statistics.median(self.repeats)
+        """The middle of the counted repeats."""
+        return statistics.median(self.counted)
 
     @property
     def mad(self) -> float:
         """Median absolute deviation from the median: half of the repeats lie that close."""
-        return statistics.median(abs(rate - self.median) for rate in self.repeats)
+        return statistics.median(abs(rate - self.median) for rate in self.counted)
 
     def to_json(self) -> dict[str, Any]:
         """The row as the command line prints it."""
         values = asdict(self)
+        left_out = values.pop("left_out")
         tail = {name: values.pop(name) for name in ("vram_bytes", "ram_bytes", "notes")}
+        if left_out:
+            tail["left_out"] = left_out
         return values | {"median": self.median, "mad": self.mad} | tail
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from moelauncher.core.placement import EXPERT_TENSOR_REGEX
+from moelauncher.core.placement import EXPERT_TENSOR_REGEX, expert_stops
 
 if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
+    from moelauncher.core.measurement import Measurement
     from moelauncher.core.model_facts import ModelFacts
     from moelauncher.core.placement import Placement
 
@@ -70,9 +72,45 @@ def llama_bench_command(
     return join_arguments(arguments, windows=windows)
 
 
+def measured_commands(
+    facts: ModelFacts, measured: Measurement, n_repeats: int, *, windows: bool | None = None
+) -> tuple[str, ...]:
+    """The ``llama-bench`` calls that measure the same: prompt, and decode at that depth.
+
+    The file by its name only: whoever gets the text has it somewhere else.
+    """
+    setting = measured.setting
+    stops = expert_stops(facts)
+    chosen = stops[: setting.cpu_moe]
+    if setting.which == "last":
+        chosen = stops[len(stops) - setting.cpu_moe :]
+    arguments = ["llama-bench", "-m", facts.path.name]
+    arguments += _layer_arguments(facts, setting.n_gpu_layers, setting.tensor_split, "/")
+    if chosen and setting.gpus:
+        n = _n_cpu_moe(facts, chosen)
+        arguments += ["-ot", _override(chosen)] if n is None else ["-ncmoe", str(n)]
+    arguments += ["-ctk", setting.kv_type, "-ctv", setting.kv_type]
+    arguments += ["-b", str(setting.n_ubatch), "-ub", str(setting.n_ubatch)]
+    threads = measured.threads or setting.n_threads
+    arguments += ["-t", str(threads)] if threads is not None else []
+    if measured.flash_attention is not None:
+        arguments += ["-fa", "on" if measured.flash_attention else "off"]
+    arguments += ["-lm", "mmap" if setting.use_mmap else "none", "-r", str(n_repeats)]
+    tests = []
+    if measured.prompt_tok_s is not None:
+        tests.append(["-p", str(measured.n_prompt), "-n", "0"])
+    if measured.tok_s is not None:
+        tests.append(["-p", "0", "-n", str(measured.n_generated), "-d", str(measured.depth)])
+    return tuple(join_arguments([*arguments, *test], windows=windows) for test in tests)
+
+
 def n_cpu_moe(facts: ModelFacts, placement: Placement) -> int | None:
     """The N of ``--n-cpu-moe`` that says the same; None where no N does."""
-    chosen = set(placement.cpu_expert_layers)
+    return _n_cpu_moe(facts, placement.cpu_expert_layers)
+
+
+def _n_cpu_moe(facts: ModelFacts, blocks: Sequence[int]) -> int | None:
+    chosen = set(blocks)
     if not chosen:
         return 0
     n = max(chosen) + 1
@@ -81,27 +119,39 @@ def n_cpu_moe(facts: ModelFacts, placement: Placement) -> int | None:
 
 def override_argument(placement: Placement) -> str:
     """The value of ``-ot`` for the placement's expert layers, as one pattern."""
-    blocks = "|".join(str(block) for block in placement.cpu_expert_layers)
-    return rf"blk\.({blocks}){EXPERT_TENSOR_REGEX}=CPU"
+    return _override(placement.cpu_expert_layers)
+
+
+def _override(blocks: Sequence[int]) -> str:
+    names = "|".join(str(block) for block in blocks)
+    return rf"blk\.({names}){EXPERT_TENSOR_REGEX}=CPU"
 
 
 def _placement_arguments(
     facts: ModelFacts, placement: Placement, n_cpu_moe_option: str, split_delimiter: str
 ) -> list[str]:
-    everything = facts.n_layer_all + 1
-    layers = placement.n_gpu_layers
-    if layers >= everything:
-        layers = max(_ALL_LAYERS, everything)
-    arguments = ["-ngl", str(layers)]
+    arguments = _layer_arguments(
+        facts, placement.n_gpu_layers, placement.tensor_split, split_delimiter
+    )
     if placement.patterns:
         n = n_cpu_moe(facts, placement)
         if n is None:
             arguments += ["-ot", override_argument(placement)]
         else:
             arguments += [n_cpu_moe_option, str(n)]
-    if placement.tensor_split:
-        split = split_delimiter.join(f"{part:.9g}" for part in placement.tensor_split)
-        arguments += ["-ts", split]
+    return arguments
+
+
+def _layer_arguments(
+    facts: ModelFacts, n_gpu_layers: int, tensor_split: Sequence[float], delimiter: str
+) -> list[str]:
+    everything = facts.n_layer_all + 1
+    layers = n_gpu_layers
+    if layers >= everything:
+        layers = max(_ALL_LAYERS, everything)
+    arguments = ["-ngl", str(layers)]
+    if tensor_split:
+        arguments += ["-ts", delimiter.join(f"{part:.9g}" for part in tensor_split)]
     return arguments
 
 

@@ -12,8 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from moelauncher.core.conditions import Conditions
+
 if TYPE_CHECKING:
     from moelauncher.core.model_facts import ModelFacts
+
+
+#: Where a measurement comes from. A chat's replies are of any length, in any company.
+TUNE, BENCH, CHAT, LLAMA_BENCH = "tune", "bench", "chat", "llama-bench"
+
+#: How a model is divided: by expert layers, the slider's way, or by whole layers, as many on
+#: the GPU as fit, the way of programs that do not set experts apart.
+EXPERTS, LAYERS = "experts", "layers"
 
 
 @dataclass(frozen=True)
@@ -27,8 +37,10 @@ class Setting:
     n_ctx: int
     kv_type: str
     n_ubatch: int
-    n_threads: int | None
+    n_threads: int | None  # None: the engine's own choice, see Measurement.threads
     use_mmap: bool
+    tensor_split: tuple[float, ...] = ()  # one a GPU, as asked; () with one or none
+    division: str = EXPERTS
 
 
 @dataclass(frozen=True)
@@ -62,12 +74,20 @@ class Measurement:
     ram_bytes: int | None = None
     notes: tuple[str, ...] = ()
     disturbance: str = ""
-    source: str = "tune"  # "tune" | "bench" | "llama-bench"
+    source: str = TUNE
+    threads: int | None = None  # what was really used
+    flash_attention: bool | None = None
+    conditions: Conditions | None = None  # None: nobody looked
 
     @property
     def counts(self) -> bool:
         """Whether it belongs to the median."""
         return not self.disturbance and self.tok_s is not None
+
+    @property
+    def measured_here(self) -> bool:
+        """Whether this program measured it for its own sake: no chat, nothing imported."""
+        return self.source in (TUNE, BENCH)
 
 
 @dataclass(frozen=True)
@@ -98,26 +118,38 @@ class StopSpeed:
 def speeds_by_stop(
     measurements: Sequence[Measurement], *, dense: bool = False
 ) -> tuple[StopSpeed, ...]:
-    """The measurements of one model on one machine, stop by stop, in order.
+    """What this program measured of one model on one machine, stop by stop, in order.
 
-    The stops of a dense model are its layers on the GPU.
+    The stops of a dense model are its layers on the GPU. Rates of chats, imported ones and
+    those of a plain layer split stand apart, see :mod:`moelauncher.core.measured_series`.
     """
+    own = [
+        one
+        for one in measurements
+        if one.measured_here and (dense or one.setting.division == EXPERTS)
+    ]
+    return stop_speeds(own, dense=dense)
+
+
+def stop_speeds(
+    measurements: Sequence[Measurement], *, dense: bool = False
+) -> tuple[StopSpeed, ...]:
+    """The same for measurements of any source; prompt and decode may be in different ones."""
     stops: dict[int, list[Measurement]] = {}
     for one in measurements:
         stop = one.setting.n_gpu_layers if dense else one.setting.cpu_moe
         stops.setdefault(stop, []).append(one)
     found = []
     for stop in sorted(stops):
-        counted = [one for one in stops[stop] if one.counts]
-        if counted:
-            found.append(
-                StopSpeed(
-                    stop,
-                    tuple(one.tok_s for one in counted if one.tok_s is not None),
-                    tuple(one.prompt_tok_s for one in counted if one.prompt_tok_s is not None),
-                    sum(1 for one in stops[stop] if one.disturbance),
-                )
+        rates = tuple(one.tok_s for one in stops[stop] if one.counts and one.tok_s is not None)
+        if rates:
+            prompts = tuple(
+                one.prompt_tok_s
+                for one in stops[stop]
+                if not one.disturbance and one.prompt_tok_s is not None
             )
+            n_disturbed = sum(1 for one in stops[stop] if one.disturbance)
+            found.append(StopSpeed(stop, rates, prompts, n_disturbed))
     return tuple(found)
 
 

@@ -2,26 +2,28 @@
 
 In: :class:`Measurement` values. Out: the same, newest last. Each is on disk when
 :meth:`MeasurementStore.add` returns. A store of a newer program is opened for reading only,
-and ``problem`` says so. One thread at a time; the file may be shared by processes.
+and ``problem`` says so. Any thread; the file may be shared by processes.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from moelauncher.core.atomic_file import move_aside
+from moelauncher.core.conditions import Conditions
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.measurement import Machine, Measurement, Setting
+from moelauncher.core.measurement import CHAT, Machine, Measurement, Setting
 from moelauncher.core.paths import made
 from moelauncher.core.translate import tr
 
 #: Raise it with every change of the tables, and add the step that leads there below.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _WAIT_S = 5.0
 
@@ -47,8 +49,16 @@ def _first_tables(database: sqlite3.Connection) -> None:
     )
 
 
+def _what_really_ran(database: sqlite3.Connection) -> None:
+    for column in ("threads INTEGER", "flash_attention INTEGER", "conditions TEXT"):  # JSON
+        database.execute(f"ALTER TABLE measurement ADD COLUMN {column}")
+
+
 #: From each version to the next.
-_STEPS: Sequence[Callable[[sqlite3.Connection], None]] = (_first_tables,)
+_STEPS: Sequence[Callable[[sqlite3.Connection], None]] = (_first_tables, _what_really_ran)
+
+#: Of each model's chat replies so many newest are kept.
+_CHAT_ROWS = 200
 
 
 class MeasurementStore:
@@ -57,6 +67,7 @@ class MeasurementStore:
     def __init__(self, path: Path) -> None:
         """Raises LauncherError where the file can be neither read nor made."""
         self._path = path
+        self._lock = threading.RLock()
         #: What is wrong with the store, as a sentence; "" where nothing is.
         self.problem = ""
         self._read_only = False
@@ -75,22 +86,39 @@ class MeasurementStore:
 
     def add(self, measurement: Measurement) -> None:
         """Store one. Raises LauncherError (disk full, newer store): what is there stays."""
+        self.add_all((measurement,))
+
+    def add_all(self, measurements: Sequence[Measurement]) -> None:
+        """Store all of them, or none. Raises LauncherError as :meth:`add` does."""
         self._writable()
-        values = asdict(measurement)
-        machine = values.pop("machine")
-        row = {
-            **values,
-            "machine_name": machine["name"],
-            "build": machine["build"],
-            "driver": machine["driver"],
-            "setting": json.dumps(values["setting"], sort_keys=True),
-            "notes": json.dumps(list(measurement.notes)),
-        }
-        names = ", ".join(row)
-        marks = ", ".join(f":{name}" for name in row)
+        rows = [_row(one) for one in measurements]
+        chats = {one.model for one in measurements if one.source == CHAT}
         try:
-            with self._database:
-                self._database.execute(f"INSERT INTO measurement ({names}) VALUES ({marks})", row)
+            with self._lock, self._database:
+                for row in rows:
+                    names = ", ".join(row)
+                    marks = ", ".join(f":{name}" for name in row)
+                    self._database.execute(
+                        f"INSERT INTO measurement ({names}) VALUES ({marks})", row
+                    )
+                for model in chats:
+                    self._database.execute(
+                        "DELETE FROM measurement WHERE model = :model AND source = :source"
+                        " AND id NOT IN (SELECT id FROM measurement WHERE model = :model"
+                        " AND source = :source ORDER BY id DESC LIMIT :most)",
+                        {"model": model, "source": CHAT, "most": _CHAT_ROWS},
+                    )
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def remove(self, model: str, source: str) -> int:
+        """Forget all of one model from one source; how many. Raises LauncherError."""
+        self._writable()
+        try:
+            with self._lock, self._database:
+                return self._database.execute(
+                    "DELETE FROM measurement WHERE model = ? AND source = ?", (model, source)
+                ).rowcount
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
@@ -112,7 +140,7 @@ class MeasurementStore:
         self._writable()
         text = json.dumps(asdict(setting), sort_keys=True)
         try:
-            with self._database:
+            with self._lock, self._database:
                 self._database.execute(
                     "INSERT OR REPLACE INTO choice VALUES (?, ?, ?, ?)",
                     (model, machine, text, time_s),
@@ -123,10 +151,11 @@ class MeasurementStore:
     def choice(self, model: str, machine: str) -> Setting | None:
         """What was taken last for this model on this machine."""
         try:
-            row = self._database.execute(
-                "SELECT setting FROM choice WHERE model = ? AND machine_name = ?",
-                (model, machine),
-            ).fetchone()
+            with self._lock:
+                row = self._database.execute(
+                    "SELECT setting FROM choice WHERE model = ? AND machine_name = ?",
+                    (model, machine),
+                ).fetchone()
         except sqlite3.Error:
             return None
         return _setting(row["setting"]) if row is not None else None
@@ -177,7 +206,8 @@ class MeasurementStore:
 
     def _read(self, text: str, values: Sequence[object]) -> list[Measurement]:
         try:
-            rows = self._database.execute(text, list(values)).fetchall()
+            with self._lock:
+                rows = self._database.execute(text, list(values)).fetchall()
         except sqlite3.Error as error:
             raise self._failed(error) from error
         return [one for row in rows if (one := _measurement(row)) is not None]
@@ -196,6 +226,7 @@ def _measurement(row: Any) -> Measurement | None:
     setting = _setting(row["setting"])
     if setting is None:
         return None
+    flash = _column(row, "flash_attention")
     return Measurement(
         model=row["model"],
         model_name=row["model_name"],
@@ -212,12 +243,54 @@ def _measurement(row: Any) -> Measurement | None:
         notes=tuple(json.loads(row["notes"])),
         disturbance=row["disturbance"],
         source=row["source"],
+        # What a newer program's store lacks, or an older one's did not have.
+        threads=_column(row, "threads"),
+        flash_attention=None if flash is None else bool(flash),
+        conditions=_conditions(_column(row, "conditions")),
     )
+
+
+def _row(measurement: Measurement) -> dict[str, object]:
+    """The columns of one measurement."""
+    values = asdict(measurement)
+    machine = values.pop("machine")
+    conditions = values["conditions"]
+    return {
+        **values,
+        "machine_name": machine["name"],
+        "build": machine["build"],
+        "driver": machine["driver"],
+        "setting": json.dumps(values["setting"], sort_keys=True),
+        "notes": json.dumps(list(measurement.notes)),
+        "conditions": None if conditions is None else json.dumps(conditions, sort_keys=True),
+    }
+
+
+def _column(row: Any, name: str) -> Any:
+    return row[name] if name in row.keys() else None  # noqa: SIM118 - a row is no mapping
+
+
+def _conditions(text: str | None) -> Conditions | None:
+    if text is None:
+        return None
+    known = set(Conditions.__dataclass_fields__)
+    values = {name: value for name, value in json.loads(text).items() if name in known}
+    for name in ("throttled", "gpu_others"):
+        if isinstance(values.get(name), list):
+            values[name] = tuple(
+                tuple(one) if isinstance(one, list) else one for one in values[name]
+            )
+    try:
+        return Conditions(**values)
+    except TypeError:  # written by another version
+        return None
 
 
 def _setting(text: str) -> Setting | None:
     known = set(Setting.__dataclass_fields__)
     values = {name: value for name, value in json.loads(text).items() if name in known}
+    if "tensor_split" in values:
+        values["tensor_split"] = tuple(values["tensor_split"])
     try:
         return Setting(**values)
     except TypeError:  # written by another version, with something essential missing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.measurement import Machine, Measurement, Setting
+from moelauncher.core.measurement import EXPERTS, Machine, Measurement, Setting
 from moelauncher.core.sweep import Sweep, SweepDecision
 
 
@@ -78,8 +78,8 @@ TuneRunner = Callable[
 ]
 
 
-def setting_of(request: LoadRequest) -> Setting:
-    """What the measurement store keeps of a load request."""
+def setting_of(request: LoadRequest, division: str = EXPERTS) -> Setting:
+    """What the measurement store keeps of a load request; ``division`` as in Setting."""
     placement = request.placement
     return Setting(
         cpu_moe=placement.cpu_moe,
@@ -91,4 +91,6 @@ def setting_of(request: LoadRequest) -> Setting:
         n_ubatch=request.context.n_ubatch,
         n_threads=request.context.n_threads,
         use_mmap=request.use_mmap,
+        tensor_split=placement.tensor_split,
+        division=division,
     )

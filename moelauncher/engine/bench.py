@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from moelauncher.core.bench_row import BenchRow, spread_note
 from moelauncher.core.engine_protocol import (
@@ -49,10 +49,23 @@ class BenchCase:
     ram_weights_bytes: int | None = None
 
 
+class BenchObserver(Protocol):
+    """Looks on while repeats run, and keeps what it sees."""
+
+    def begin(self) -> None:
+        """A repeat begins."""
+
+    def end(
+        self, case: BenchCase, report: LoadReport, stats: GenerationStats
+    ) -> tuple[str, tuple[str, ...]]:
+        """It ended. Why it does not count, as a sentence ("": it does), and other remarks."""
+
+
 def run_bench(
     engine: Engine,
     cases: Iterable[BenchCase],
     *,
+    observer: BenchObserver | None = None,
     n_prompt: int = 512,
     n_generate: int = 128,
     n_repeats: int = 3,
@@ -62,8 +75,8 @@ def run_bench(
     """Measure each case: a prompt of ``n_prompt`` tokens, ``n_generate`` more behind it.
 
     Yields the rows of a case when it is done; a test of 0 tokens has no row. ``step`` gets
-    how many runs of a case are done. Raises LauncherError where a load or a run fails, or
-    the context is too small, and Cancelled.
+    how many runs of a case are done; ``observer`` is told of each. Raises LauncherError
+    where a load or a run fails, or the context is too small, and Cancelled.
     """
     if n_prompt < 0 or n_generate < 0 or n_repeats < 1 or n_prompt + n_generate < 1:
         raise LauncherError(
@@ -71,7 +84,9 @@ def run_bench(
             tr("Ask for at least 1 repeat, and for 1 token of prompt or generation."),
         )
     for case in cases:
-        yield from BenchRun(engine, cancelled).measure(case, n_prompt, n_generate, n_repeats, step)
+        yield from BenchRun(engine, cancelled).measure(
+            case, n_prompt, n_generate, n_repeats, step, observer
+        )
 
 
 class BenchRun:
@@ -107,22 +122,43 @@ class BenchRun:
         n_generate: int,
         n_repeats: int,
         step: Callable[[int, int], None],
+        observer: BenchObserver | None = None,
     ) -> Iterator[BenchRow]:
         """The rows of one case; see :func:`run_bench`."""
         report = self.open(case.request, n_prompt, n_generate)
         n_depth, _ = _lengths(n_prompt, n_generate)
         runs: list[GenerationStats] = []
+        left_out: list[int] = []
+        seen: list[str] = []
         for repeat in range(1, n_repeats + 1):
             step(repeat - 1, n_repeats)
-            runs.append(self.repeat(repeat, n_prompt, n_generate))
+            if observer is not None:
+                observer.begin()
+            run = self.repeat(repeat, n_prompt, n_generate)
+            if observer is not None:
+                disturbance, remarks = observer.end(case, report, run)
+                if disturbance:
+                    left_out.append(len(runs))
+                seen += filter(None, (disturbance, *remarks))
+            runs.append(run)
         step(n_repeats, n_repeats)
         vram, ram = memory_taken(case, report)
         placement = report.placement
         for test, n_tokens, depth in (("pp", n_prompt, 0), ("tg", n_generate, n_depth)):
             if n_tokens:
                 rates = tuple(_rate(run, test) for run in runs)
-                notes = _notes(report, runs, rates, n_depth)
-                yield BenchRow(placement.cpu_moe, test, n_tokens, depth, rates, vram, ram, notes)
+                notes = (*_notes(report, runs, rates, n_depth), *dict.fromkeys(seen))
+                yield BenchRow(
+                    placement.cpu_moe,
+                    test,
+                    n_tokens,
+                    depth,
+                    rates,
+                    vram,
+                    ram,
+                    notes,
+                    tuple(left_out),
+                )
 
     def _load(self, request: LoadRequest) -> LoadReport:
         number = self._engine.load(request)

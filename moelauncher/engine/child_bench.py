@@ -49,6 +49,7 @@ def bench_open(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "notes": list(report.mismatches),
         "load_s": report.load_s,
         "n_threads": report.n_threads,
+        "flash_attention": report.flash_attention,
     }
 
 

@@ -164,6 +164,9 @@ class _Tune:
             ram_bytes=opened["ram_bytes"],
             notes=notes,
             disturbance=disturbance(conditions, self._before),
+            threads=opened.get("n_threads"),
+            flash_attention=opened.get("flash_attention"),
+            conditions=conditions,
         )
 
     def _ask(self, child: Child, operation: str, parameters: dict[str, object]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Middle and spread of a benchmark's repeats."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,14 @@ def test_json_has_the_documented_keys_in_order():
         "notes": ["A note."],
     }
     assert list(values)[:5] == ["cpu_moe", "test", "n_tokens", "depth", "repeats"]
+
+
+def test_disturbed_repeats_are_shown_and_left_out_of_the_median():
+    disturbed = replace(row(30.0, 31.0, 9.0, 32.0), left_out=(2,))
+    assert (disturbed.median, disturbed.mad) == (31.0, 1.0)
+    assert disturbed.to_json()["repeats"] == (30.0, 31.0, 9.0, 32.0)
+    assert disturbed.to_json()["left_out"] == (2,)
+    assert replace(row(30.0), left_out=(0,)).median == 30.0
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from moelauncher.core.conditions import Conditions
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.measurement import Machine, Measurement, Setting, speeds_by_stop
+from moelauncher.core.measurement import (
+    CHAT,
+    LAYERS,
+    LLAMA_BENCH,
+    Machine,
+    Measurement,
+    Setting,
+    speeds_by_stop,
+)
 from moelauncher.core.measurement_store import SCHEMA_VERSION, MeasurementStore
 
 SETTING = Setting(8, "first", 99, "CUDA0", 4096, "f16", 512, 7, True)
@@ -37,7 +47,17 @@ def test_all_of_it_comes_back(tmp_path: Path) -> None:
     kept = [
         measurement(vram_bytes=5, ram_bytes=6),
         measurement(4, None, disturbance="The computer slept for 9 s.", source="bench"),
-        measurement(setting=SETTING),
+        measurement(
+            setting=replace(SETTING, tensor_split=(3.0, 1.5), division=LAYERS),
+            threads=7,
+            flash_attention=False,
+            conditions=Conditions(
+                others_cpu=0.2,
+                on_battery=True,
+                throttled=("heat",),
+                gpu_others=(("game", 1 << 30),),
+            ),
+        ),
     ]
     with_store(path, *kept)
     store = MeasurementStore(path)
@@ -131,3 +151,45 @@ def test_medians_leave_disturbed_repeats_out() -> None:
     )
     assert (speed.stop, speed.median, speed.mad, speed.n_disturbed) == (8, 41.0, 1.0, 1)
     assert speeds_by_stop([measurement(disturbance="Swap.")]) == ()
+
+
+def test_a_store_of_the_first_version_is_taken_along(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite3"
+    with_store(path, measurement())
+    database = sqlite3.connect(path)
+    for column in ("threads", "flash_attention", "conditions"):
+        database.execute(f"ALTER TABLE measurement DROP COLUMN {column}")
+    old = '{"cpu_moe": 8, "which": "first", "n_gpu_layers": 99, "gpus": "CUDA0", "n_ctx": 4096,'
+    old += '"kv_type": "f16", "n_ubatch": 512, "n_threads": null, "use_mmap": true}'
+    database.execute("UPDATE measurement SET setting = ?", (old,))
+    database.execute("PRAGMA user_version = 1")
+    database.commit()
+    database.close()
+    store = MeasurementStore(path)
+    assert store.everything() == [measurement()]
+    store.add(measurement(threads=3))
+    assert store.everything()[1].threads == 3
+    store.close()
+
+
+def test_of_chats_the_newest_stay_and_nothing_else_goes(tmp_path: Path) -> None:
+    store = MeasurementStore(tmp_path / "m.sqlite3")
+    store.add(measurement())
+    store.add_all([measurement(tok_s=float(n), source=CHAT) for n in range(1, 251)])
+    kept = store.everything()
+    assert len(kept) == 201
+    assert kept[1].tok_s == 51.0
+    assert store.remove("abc", CHAT) == 200
+    assert store.everything() == [measurement()]
+    store.close()
+
+
+def test_chats_imports_and_layer_splits_are_no_stops_of_the_slider() -> None:
+    others = [
+        measurement(source=CHAT),
+        measurement(source=LLAMA_BENCH),
+        measurement(setting=replace(SETTING, division=LAYERS)),
+    ]
+    assert speeds_by_stop(others) == ()
+    (speed,) = speeds_by_stop([*others, measurement(tok_s=41.0, source="bench")])
+    assert speed.rates == (41.0,)

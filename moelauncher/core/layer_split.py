@@ -1,0 +1,42 @@
+"""The placement that layer-splitting programs choose: whole layers on the GPU, as many as fit.
+
+Experts are not set apart: a layer is on the GPU with all of them, or in RAM with attention and
+KV cache. It is the baseline that people come from. In: facts, machine, context. Out: the
+placement, None where there is none of its own. Pure; any thread; some milliseconds.
+"""
+
+from __future__ import annotations
+
+from moelauncher.core.auto_placement import Machine, forecast_on, gpus_fit
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.placement import Placement, expert_stops, place
+
+
+def layer_split(
+    facts: ModelFacts, machine: Machine, context: ContextSettings, *, use_mmap: bool = True
+) -> Placement | None:
+    """``-ngl k`` with the largest k that fits. None without a GPU, for a model whose slider
+    counts layers anyway, and where the whole model fits: that is stop 0.
+    """
+    if not machine.gpus or not expert_stops(facts):
+        return None
+
+    def at(k: int) -> Placement:
+        return place(
+            facts,
+            machine.gpus,
+            cpu_moe=0,
+            n_gpu_layers=k,
+            context=context,
+            margins=machine.margins,
+        )
+
+    def fits(k: int) -> bool:
+        return gpus_fit(forecast_on(facts, at(k), context, machine, use_mmap=use_mmap))
+
+    everything = facts.n_layer_all + 1
+    if fits(everything):
+        return None
+    # Not by halves: a layer more can need less, where a compute buffer goes with it.
+    return at(next((k for k in range(everything - 1, 0, -1) if fits(k)), 0))
