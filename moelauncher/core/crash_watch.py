@@ -99,7 +99,7 @@ class CrashWatch:
         for marker in sorted(self._folder.glob(_MARKER)) if self._folder.is_dir() else []:
             facts = _read(marker)
             pid = facts.get("pid")
-            if isinstance(pid, int) and pid != os.getpid() and _is_running(pid):
+            if isinstance(pid, int) and pid != os.getpid() and self._is_running(pid):
                 continue
             with contextlib.suppress(OSError):
                 marker.unlink()
@@ -111,6 +111,12 @@ class CrashWatch:
             if newest is None or when >= newest[0]:
                 newest = (when, end)
         return newest[1] if newest else None
+
+    def _is_running(self, pid: int) -> bool:
+        if sys.platform == "win32":
+            # Numbers are soon given again there; but a file is held by who has it open.
+            return _is_held(self._trace_file(pid))
+        return _is_process(pid)
 
     def _end_of(self, pid: int, facts: dict[str, object]) -> AbnormalEnd:
         trace, file = "", None
@@ -141,10 +147,19 @@ def _read(marker: Path) -> dict[str, object]:
     return facts if isinstance(facts, dict) else {}
 
 
-def _is_running(pid: int) -> bool:
+def _is_held(path: Path) -> bool:
+    """Whether a program has the file open; told on Windows, where it cannot be renamed then."""
+    try:
+        path.rename(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _is_process(pid: int) -> bool:
     """Whether a process of that number exists. It may be another program's: then we wait."""
-    if sys.platform == "win32":
-        return _listed_by_windows(pid)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -161,15 +176,3 @@ def _is_ours(pid: int) -> bool:
     except OSError:
         return True
     return not command or b"moelauncher" in command or b"python" in command
-
-
-def _listed_by_windows(pid: int) -> bool:
-    import subprocess
-
-    answer = subprocess.run(
-        ["tasklist", "/fi", f"pid eq {pid}", "/fo", "csv", "/nh"],
-        capture_output=True,
-        check=False,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
-    return f'"{pid}"'.encode() in answer.stdout

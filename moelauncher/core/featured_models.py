@@ -31,7 +31,7 @@ class FeaturedModel:
 def featured_models(config: Path) -> tuple[FeaturedModel, ...]:
     """The offers of the user's copy in ``config``, where there is one, else the program's own."""
     try:
-        text = (config / FILE_NAME).read_text(encoding="utf-8")
+        text = (config / FILE_NAME).read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         try:
             text = read_text_resource(FILE_NAME)

@@ -30,6 +30,17 @@ _FILES_KEPT = 3
 class _QuietFile(logging.handlers.RotatingFileHandler):
     """A full disk, or a log that another process holds open, must not soil the terminal."""
 
+    def doRollover(self) -> None:  # noqa: N802 - logging's own name
+        """Begin a new file; where that is refused the old one grows on.
+
+        Windows renames no file that another process has open.
+        """
+        try:
+            super().doRollover()
+        except OSError:
+            # Another try would push one more of the older files out.
+            self.maxBytes = 0
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
         """Lose the line."""
 

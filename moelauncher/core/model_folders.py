@@ -127,7 +127,7 @@ def _setting(file: Path, *names: str) -> Path | None:
     try:
         if file.stat().st_size > _MAX_SETTINGS_BYTES:
             return None
-        value: object = json.loads(file.read_text(encoding="utf-8"))
+        value: object = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return None
     for name in names:
@@ -150,7 +150,7 @@ def _lm_studio(places: _Places) -> list[Path]:
     folders = [home / ".lmstudio" / "models", home / ".cache" / "lm-studio" / "models"]
     try:
         # LM Studio writes here where its home was moved to.
-        pointer = (home / ".lmstudio-home-pointer").read_text(encoding="utf-8").strip()
+        pointer = (home / ".lmstudio-home-pointer").read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError):
         pointer = ""
     if pointer and "\0" not in pointer:

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from moelauncher.core.atomic_file import replace_patiently
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.gguf_header import GgufHeader, TensorInfo, read_header
 from moelauncher.core.gguf_writer import NewTensor, write_gguf
@@ -135,7 +136,7 @@ def _build(
 def _replace_on_windows(part: Path, target: Path) -> None:
     """A target that another process has mapped cannot be replaced, nor need it be."""
     try:
-        part.replace(target)
+        replace_patiently(part, target)
     except OSError:
         if not _is_whole(target):
             raise

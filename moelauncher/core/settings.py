@@ -340,7 +340,8 @@ class Settings:
         notes: list[str] = []
         document: dict[str, object] = {}
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            # Editors on Windows put a byte order mark in front, which TOML does not know.
+            document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             pass
         except OSError as error:

@@ -1,15 +1,16 @@
 """Which folders lie on another machine: they are looked at last, so that they hold up nothing.
 
 In: paths. Out: the same paths, those on network file systems behind the others. Asks the mount
-table only, never the folders themselves, since that is what may hang. Never raises; any thread.
+table only, on Windows the list of drives that are connected again at each sign-in; never the
+folders themselves, since that is what may hang. Never raises; any thread.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePath
 
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK_KINDS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "davfs", "lustre")
@@ -28,10 +29,13 @@ def network_places(mounts: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_remote(path: Path, places: Iterable[str]) -> bool:
-    """Whether ``path`` lies on another machine: a UNC path, or below one of ``places``."""
+def is_remote(path: PurePath, places: Collection[str]) -> bool:
+    """Whether ``path`` lies on another machine: a UNC path, or below one of ``places``.
+
+    A place is a mount point, or a drive as in "Z:".
+    """
     text = str(path)
-    if text.startswith(("\\\\", "//")):
+    if text.startswith(("\\\\", "//")) or (path.drive and path.drive.upper() in places):
         return True
     return any(text == place or text.startswith(place.rstrip("/") + "/") for place in places)
 
@@ -44,4 +48,18 @@ def slow_last(paths: Iterable[Path]) -> list[Path]:
             places = network_places(_MOUNTS.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             places = ()
+    elif sys.platform == "win32":
+        places = _network_drives()
     return sorted(paths, key=lambda path: is_remote(path, places))
+
+
+if sys.platform == "win32":
+    import winreg
+
+    def _network_drives() -> tuple[str, ...]:
+        try:
+            with winreg.OpenKey(winreg.HKEY_CURRENT_USER, "Network") as drives:
+                count = winreg.QueryInfoKey(drives)[0]
+                return tuple(f"{winreg.EnumKey(drives, i).upper()}:" for i in range(count))
+        except OSError:  # never connected any
+            return ()

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moelauncher.core.atomic_file import replace_patiently
 from moelauncher.core.prompt_prefix import common_prefix
 
 _log = logging.getLogger(__name__)
@@ -113,8 +114,8 @@ class KeptStates:
                     file.write(state)
             if not write(half):
                 raise OSError("llama.cpp could not write it")
-            half.with_suffix(".half").replace(path.with_suffix(".marks"))
-            half.replace(path)
+            replace_patiently(half.with_suffix(".half"), path.with_suffix(".marks"))
+            replace_patiently(half, path)
         except OSError as error:
             _log.warning("the state of a chat was not kept: %s", error)
             for left in (half, half.with_suffix(".half")):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moelauncher.core.atomic_file import replace_patiently
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.hub_files import HubFile
 from moelauncher.core.text_cleaning import display_name
@@ -119,7 +120,7 @@ def fetch(
 def finish(job: Job) -> None:
     """Give a checked file its name."""
     try:
-        job.part.replace(job.target)
+        replace_patiently(job.part, job.target)
         job.note.unlink(missing_ok=True)
     except OSError as error:
         raise _disk_error(job, error) from error

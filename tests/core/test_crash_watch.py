@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +23,10 @@ if end == "orderly":
 elif end == "native":
     faulthandler._sigsegv()
 elif end == "killed":
+    os._exit(9)
+elif end == "goes on":
+    sys.stdout.flush()
+    sys.stdin.read()
     os._exit(9)
 """
 
@@ -77,12 +80,13 @@ def test_a_process_that_was_killed_left_no_trace(folder: Path) -> None:
 
 
 def test_a_second_running_program_is_no_crash(folder: Path) -> None:
-    folder.mkdir()
     other = subprocess.Popen(
-        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+        [sys.executable, "-c", RUN, str(folder), "goes on"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
-    marker = folder / f"running-{other.pid}.json"
-    marker.write_text(json.dumps({"pid": other.pid}), encoding="utf-8")
+    assert other.stdout is not None and other.stdout.readline().strip() == b"None"
+    (marker,) = folder.glob("running-*.json")
     assert start_and_finish(folder) is None
     assert marker.exists()
     other.communicate()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+from pathlib import Path, PureWindowsPath
+
+import pytest
 
 from moelauncher.core.file_growth import STILL_AFTER_S, FileGrowth
 from moelauncher.core.slow_places import is_remote, network_places, slow_last
@@ -47,6 +50,25 @@ def test_network_mounts_are_told_by_their_type() -> None:
     assert not is_remote(Path("/media/pc2"), places)
     assert not is_remote(Path("/home/me"), places)
     assert is_remote(Path("//server/share"), ())
+
+
+def test_a_connected_drive_of_windows_is_remote() -> None:
+    drives = ("Z:",)
+    assert is_remote(PureWindowsPath(r"z:\models\a.gguf"), drives)
+    assert not is_remote(PureWindowsPath(r"C:\models"), drives)
+    assert is_remote(PureWindowsPath(r"\\server\share\a.gguf"), ())
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="drives are connected on Windows")
+def test_connected_drives_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    import winreg
+
+    name = r"Network\Q"
+    winreg.CreateKey(winreg.HKEY_CURRENT_USER, name)
+    try:
+        assert slow_last([Path("Q:/m"), Path("C:/m")]) == [Path("C:/m"), Path("Q:/m")]
+    finally:
+        winreg.DeleteKey(winreg.HKEY_CURRENT_USER, name)
 
 
 def test_local_places_keep_their_order(tmp_path: Path) -> None:

@@ -75,6 +75,19 @@ def test_close_undoes_it(tmp_path: Path) -> None:
     assert (list(root.handlers), root.level) == before
 
 
+def test_a_file_that_cannot_be_moved_away_grows_on(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("x" * (2 << 20), encoding="utf-8")
+    (tmp_path / "x.log.1").mkdir()
+    (tmp_path / "x.log.2").write_text("older", encoding="utf-8")
+    setup = LogSetup(tmp_path / "x.log")
+    for number in range(4):
+        logging.getLogger("moelauncher.test").warning("line %s", number)
+    setup.close()
+    lines = (tmp_path / "x.log").read_text(encoding="utf-8").splitlines()
+    assert [line[-6:] for line in lines[-4:]] == [f"line {number}" for number in range(4)]
+    assert (tmp_path / "x.log.3").read_text(encoding="utf-8") == "older"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that only Linux has")
 def test_a_full_disk_does_not_stop_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from moelauncher.core.path_text import path_as_text, path_of_text
 from moelauncher.core.settings import Settings
 from moelauncher.core.window_state import StateFile
 
-undecodable = pytest.mark.skipif(
-    sys.platform == "win32", reason="names are text on Windows, whatever else they are"
-)
+#: What each system allows in a name and no text file can hold: odd bytes, or half a character.
+ROOT, ODD = ("C:/m", "caf\ud83d") if sys.platform == "win32" else ("/m", "caf\udce9")
 
 
 @pytest.mark.parametrize(
@@ -26,16 +24,15 @@ def test_text_stays_as_it_is(text: str) -> None:
     assert path_of_text(path_as_text(Path(text))) == Path(text)
 
 
-@undecodable
-def test_bytes_that_are_no_text_come_back() -> None:
-    path = Path(os.fsdecode(b"/m/caf\xe9 100%/m\xff.gguf"))
+@pytest.mark.parametrize("root", [ROOT, "//server/share"])
+def test_names_that_are_no_text_come_back(root: str) -> None:
+    path = Path(f"{root}/{ODD} 100%/größe #1 {ODD}.gguf")
     assert path_as_text(path).isascii()
     assert path_of_text(path_as_text(path)) == path
 
 
-@undecodable
 def test_settings_hold_such_a_path(tmp_path: Path) -> None:
-    path = Path(os.fsdecode(b"/m/caf\xe9.gguf"))
+    path = Path(f"{ROOT}/{ODD}.gguf")
     settings = Settings.load(tmp_path / "settings.toml")
     hide_model(settings, path)
     settings.save()

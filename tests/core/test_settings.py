@@ -102,6 +102,14 @@ def test_a_broken_file_is_moved_aside_and_named(path: Path, content: bytes) -> N
     assert Settings.load(path).notes == ()
 
 
+def test_a_byte_order_mark_is_no_damage(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes("[chat]\r\nsystem_prompt = 'größer'\r\n".encode("utf-8-sig"))
+    settings = Settings.load(path)
+    assert settings.notes == ()
+    assert settings.get(s.SYSTEM_PROMPT) == "größer"
+
+
 def test_an_older_broken_file_is_not_overwritten(path: Path) -> None:
     written(path.with_name("settings.toml.broken-1"), "the first")
     written(path, "= again")

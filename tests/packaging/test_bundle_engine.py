@@ -38,7 +38,7 @@ def test_engine_folder_has_the_package_without_server_and_doubles(tmp_path: Path
     target = tmp_path / "engine"
     for _ in range(2):  # also over what an earlier build left
         bundle_engine.make_engine(tmp_path / "unpacked", target)
-    files = sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
+    files = sorted(p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file())
     assert files == [
         "llama_cpp/__init__.py",
         "llama_cpp/lib/libggml-base.so.0",
