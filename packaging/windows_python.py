@@ -128,7 +128,7 @@ def requirements() -> list[str]:
 
 def _python_with_pip(making: Path) -> Path:
     log = dev_llama.cache_folder() / "logs" / "windows-pip.txt"
-    command = [sys.executable, "-m", "venv", making / "pip"]
+    command: list[str | Path] = [sys.executable, "-m", "venv", making / "pip"]
     run_logged(command, log=log, what="making an environment for pip")
     return making / "pip" / "bin" / "python"
 
