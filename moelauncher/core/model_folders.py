@@ -125,13 +125,34 @@ def _is_folder(path: Path) -> bool:
 def _setting(file: Path, *names: str) -> Path | None:
     """A folder that another program's settings name; None where it names none."""
     try:
-        if file.stat().st_size > _MAX_SETTINGS_BYTES:
-            return None
-        value: object = json.loads(file.read_text(encoding="utf-8-sig"))
+        value: object = json.loads(_settings_text(file))
     except (OSError, ValueError, RecursionError):
         return None
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
+    return _folder_named(value)
+
+
+def _ini_setting(file: Path, name: str) -> Path | None:
+    """A folder that another program's settings name, as Qt writes them without a group."""
+    try:
+        text = _settings_text(file)
+    except (OSError, ValueError):
+        return None
+    for line in text.splitlines():
+        key, found, value = line.partition("=")
+        if found and key.strip() == name:
+            return _folder_named(value.strip().strip('"').replace("\\\\", "\\"))
+    return None
+
+
+def _settings_text(file: Path) -> str:
+    if file.stat().st_size > _MAX_SETTINGS_BYTES:
+        raise ValueError("too large for settings")
+    return file.read_text(encoding="utf-8-sig")
+
+
+def _folder_named(value: object) -> Path | None:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         return None
     return Path(value.strip())
@@ -163,27 +184,37 @@ def _lm_studio(places: _Places) -> list[Path]:
 
 
 def _llama_cpp(places: _Places) -> list[Path]:
-    if folder := places.named("LLAMA_CACHE"):
-        return [folder]
+    # Today's llama.cpp downloads into Hugging Face's cache; these are its own, older ones.
     if places.platform == "win32":
-        return [places.data / "llama.cpp"]
-    if places.platform == "darwin":
-        return [places.home / "Library" / "Caches" / "llama.cpp"]
-    return [places.cache / "llama.cpp"]
+        own = places.data / "llama.cpp"
+    elif places.platform == "darwin":
+        own = places.home / "Library" / "Caches" / "llama.cpp"
+    else:
+        own = places.cache / "llama.cpp"
+    moved = places.named("LLAMA_CACHE")
+    return [own] if moved is None else [moved, own]
 
 
 def _jan(places: _Places) -> list[Path]:
     bases = []
+    if moved := places.named("JAN_DATA_FOLDER"):
+        bases.append(moved)
+    roots = [places.config, places.data]
+    if root := places.named("JAN_DATA_ROOT"):
+        roots.insert(0, root)
     for app in ("Jan", "jan"):
-        moved = _setting(places.config / app / "settings.json", "data_folder")
-        bases += [moved] if moved is not None else []
-        bases += [places.config / app / "data", places.data / app / "data", places.data / app]
-    bases += [places.config / "jan", places.home / "jan"]
+        for root in roots:
+            moved = _setting(root / app / "settings.json", "data_folder")
+            bases += [moved] if moved is not None else []
+            bases += [root / app / "data", root / app]
+    bases.append(places.home / "jan")
     return [base / part for base in bases for part in (Path("llamacpp", "models"), Path("models"))]
 
 
 def _gpt4all(places: _Places) -> list[Path]:
-    return [places.data / "nomic.ai" / "GPT4All", places.cache / "gpt4all"]
+    folders = [places.data / "nomic.ai" / "GPT4All", places.cache / "gpt4all"]
+    moved = _ini_setting(places.config / "nomic.ai" / "GPT4All.ini", "modelPath")
+    return folders if moved is None else [moved, *folders]
 
 
 #: Unpacked wherever the user liked; these are the usual places.
@@ -196,6 +227,10 @@ def _text_generation_webui(places: _Places) -> list[Path]:
         for below in _UNPACKED_IN
         for name in ("text-generation-webui", "text-generation-webui-main", "textgen")
         for inner in (Path("user_data", "models"), Path("models"))
+    ] + [
+        # Its portable editions share this folder, which lies beside them.
+        places.home / below / "user_data" / "models"
+        for below in _UNPACKED_IN
     ]
 
 

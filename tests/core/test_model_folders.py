@@ -41,6 +41,7 @@ def made(path: Path) -> Path:
         ("gpt4all", "win32", "AppData/Local/nomic.ai/GPT4All"),
         ("text_generation_webui", "linux", "text-generation-webui/user_data/models"),
         ("text_generation_webui", "win32", "Downloads/text-generation-webui/models"),
+        ("text_generation_webui", "win32", "Downloads/user_data/models"),
         ("koboldcpp", "linux", "koboldcpp"),
         ("koboldcpp", "win32", "Desktop/KoboldCpp"),
         ("ollama", "linux", ".ollama/models"),
@@ -87,9 +88,31 @@ def test_settings_of_other_programs_move_a_folder(tmp_path: Path) -> None:
     found = {source.key: source.folders for source in model_sources({}, home, platform="linux")}
     assert found["lm_studio"] == (studio,)
     assert found["jan"] == (jan,)
+    variables = {"JAN_DATA_FOLDER": str(tmp_path / "j"), "JAN_DATA_ROOT": str(tmp_path / "none")}
+    (source,) = model_sources(variables, tmp_path / "other home", platform="win32")
+    assert (source.key, source.folders) == ("jan", (jan,))
     pointed = made(tmp_path / "pointed" / "models")
     (home / ".lmstudio-home-pointer").write_text(str(pointed.parent), encoding="utf-8")
     assert pointed in default_model_folders({}, home)
+
+
+@pytest.mark.parametrize(
+    ("platform", "settings"), [("linux", ".config"), ("win32", "AppData/Roaming")]
+)
+def test_where_gpt4all_and_jan_name_a_folder(tmp_path: Path, platform: str, settings: str) -> None:
+    models, jan = made(tmp_path / "m"), made(tmp_path / "j" / "models")
+    home = tmp_path / "home"
+    data = ".local/share" if platform == "linux" else settings
+    ini = made(home / settings / "nomic.ai") / "GPT4All.ini"
+    ini.write_text(f"[General]\ndevice=CPU\nmodelPath={models}/\n", encoding="utf-8")
+    (made(home / data / "Jan") / "settings.json").write_text(
+        json.dumps({"data_folder": str(jan.parent)}), encoding="utf-8"
+    )
+    found = {source.key: source.folders for source in model_sources({}, home, platform=platform)}
+    assert found["gpt4all"] == (models,)
+    assert found["jan"] == (jan,)
+    ini.write_text("modelPath=\n", encoding="utf-8")
+    assert "gpt4all" not in {s.key for s in model_sources({}, home, platform=platform)}
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", '{"downloadsFolder": 5}', "\0", "{" * 100_000])
