@@ -87,6 +87,8 @@ class GenerateRequest:
     #: The last message is a reply that was cut off: write on where it ends.
     continues: bool = False
     ignore_end_of_generation: bool = False  # benchmarks: always max_tokens
+    #: Names the chat that this is of, for what is kept of it on the disk; "": none.
+    chat_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,15 @@ class Engine(Protocol):
         """Ask what runs and waits to end: a load is cancelled, a reply keeps what it has.
 
         With the number of a load that keeps the chat, only that one ends, not the reply.
+        """
+
+    def keep_chat(self) -> None:
+        """Queue: write what was made of a long chat to the disk, for it is being left."""
+
+    def forget_chat(self, chat_id: str) -> None:
+        """Queue: remove what is kept of this chat on the disk, and keep no more of it.
+
+        A later reply in that chat takes this back.
         """
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:

@@ -53,6 +53,7 @@ class EvaluatedContext:
         self._stop = stop
         self._kept = kept
         self._checkpoints: list[_Checkpoint] = []
+        self._chat_id = ""
         self.tokens: list[int] = []
         #: Tokens that a move lost: a reply in progress evaluates them before it goes on.
         self.unread: list[int] = []
@@ -138,9 +139,11 @@ class EvaluatedContext:
         self.tokens = list(tokens)
         return True
 
-    def rewind(self, wanted: Sequence[int]) -> int:
-        """Cut the context to what serves ``wanted``; returns the tokens that stay."""
+    def rewind(self, wanted: Sequence[int], chat_id: str = "") -> int:
+        """Cut the context to what serves ``wanted``, of that chat; returns the tokens that stay."""
         self.unread = []
+        if self._kept is not None:
+            self._kept.recall(chat_id)
         plan = self._plan(wanted)
         if self._kept is not None and self._fetch(wanted, plan.keep, self._kept):
             plan = self._plan(wanted)
@@ -148,6 +151,7 @@ class EvaluatedContext:
             self._restore(plan.checkpoint)
         elif plan.keep < len(self.tokens):
             self._cut(plan.keep)
+        self._chat_id = chat_id
         return len(self.tokens)
 
     def keep_on_disk(self) -> None:
@@ -155,7 +159,9 @@ class EvaluatedContext:
         kept, lib, handle = self._kept, self._lib, self._context.handle
         if kept is None or self.unread or len(self.tokens) < kept.least_tokens or not kept.on:
             return
-        path = kept.path_for(self._kept_key(), self.tokens)
+        if not kept.keeps(self._chat_id):
+            return
+        path = kept.path_for(self._kept_key(), self.tokens, self._chat_id)
         if kept.has(path):
             return
         marks = [(one.n_tokens, one.state) for one in self._checkpoints]

@@ -140,7 +140,7 @@ class Generation:
 
     def _evaluate(self, prompt: _Prompt) -> None:
         context, tokens = self._context, prompt.tokens
-        kept = self._cached_tokens = context.rewind(tokens)
+        kept = self._cached_tokens = context.rewind(tokens, self._request.chat_id)
         total = len(tokens) - kept
 
         def tell(before: int, n: int) -> None:

@@ -4,9 +4,10 @@ In: a context's tokens and what llama.cpp made of them. Out: the same, in anothe
 program. Bounded in size, the longest unused go first; losing any of it costs time only, so
 nothing here raises. Engine thread.
 
-A state is two files: ``KEY-TOKENS.state`` is llama.cpp's own (tokens, then the cache), and
+A state is two files: ``KEY-TOKENS-CHAT.state`` is llama.cpp's own (tokens, then the cache), and
 ``.marks`` beside it holds the checkpoints of caches that cannot be cut. KEY stands for all
-that a state depends on, so another file of the model or another KV type finds nothing.
+that a state depends on, so another file of the model or another KV type finds nothing; CHAT for
+the chat that it is of, so that it goes when that is deleted.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class KeptStates:
     ) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._forgotten: set[str] = set()
         self.least_tokens = least_tokens
 
     @property
@@ -80,12 +82,36 @@ class KeptStates:
             _log.warning("chat states cannot be kept in %s: %s", self._folder, error)
             return False
 
-    def path_for(self, key: str, tokens: Sequence[int]) -> Path:
+    def forget(self, chat_id: str) -> None:
+        """Keep no more of this chat; what is there goes with :meth:`drop_forgotten`. Any thread."""
+        self._forgotten.add(chat_id)
+
+    def recall(self, chat_id: str) -> None:
+        """Take back a :meth:`forget`: the chat goes on."""
+        self._forgotten.discard(chat_id)
+
+    def keeps(self, chat_id: str) -> bool:
+        """Whether states of this chat are wanted."""
+        return chat_id not in self._forgotten
+
+    def drop_forgotten(self) -> None:
+        """Remove what is kept of forgotten chats, and what may be of them."""
+        gone = {_short(chat_id) for chat_id in self._forgotten}
+        if not gone:
+            return
+        for path in self._files():
+            # A state that names no chat may be of any: it costs only time.
+            if path.suffix == ".state" and path.stem.split("-")[2:3] in ([], *([g] for g in gone)):
+                self.drop(path)
+
+    def path_for(self, key: str, tokens: Sequence[int], chat_id: str = "") -> Path:
         """Where the state of ``tokens`` belongs."""
         import numpy as np  # not above: it would delay the window
 
         told = hashlib.sha256(np.asarray(tokens, dtype="<i4").tobytes()).hexdigest()[:16]
-        return self._folder / f"{_short(key)}-{told}.state"
+        return (
+            self._folder / f"{_short(key)}-{told}{f'-{_short(chat_id)}' if chat_id else ''}.state"
+        )
 
     def has(self, path: Path) -> bool:
         """Whether that state is there; it counts as used now."""

@@ -41,6 +41,13 @@ ENGINE_THREAD = "llama-engine"
 CLOSE_LIMIT_S = 30.0
 
 
+class _KeepChat:
+    """A job: write what is worth it to the disk."""
+
+
+_Request = LoadRequest | GenerateRequest | _KeepChat | None  # None: an unload
+
+
 class LlamaEngine:
     """An ``Engine``. Whoever makes one closes it."""
 
@@ -61,7 +68,7 @@ class LlamaEngine:
         self._pause = _Pause(self)
         self._events: deque[EngineEvent] = deque()
         self._events_wait = threading.Event()
-        self._requests: deque[tuple[int, LoadRequest | GenerateRequest | None]] = deque()
+        self._requests: deque[tuple[int, _Request]] = deque()
         self._wake = threading.Condition()
         self._last_number = 0
         self._stopped_up_to = 0
@@ -70,6 +77,7 @@ class LlamaEngine:
         self._stopped_loads: set[int] = set()
         self._closing = False
         self._stop = StopFlag()
+        self._kept_states = kept_states
         self._resident = ResidentModel(
             self._emit,
             self._take_line,
@@ -103,6 +111,17 @@ class LlamaEngine:
             self._stopped_up_to = self._last_number
             if self._running_number:
                 self._stop.set(True)
+
+    def keep_chat(self) -> None:
+        """See :class:`Engine`."""
+        if self._kept_states is not None:
+            self._queue(_KeepChat())
+
+    def forget_chat(self, chat_id: str) -> None:
+        """See :class:`Engine`. Also done at the end, where the queue does not come to it."""
+        if self._kept_states is not None:
+            self._kept_states.forget(chat_id)
+            self._queue(_KeepChat())
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         """See :class:`Engine`. One consumer at a time."""
@@ -153,7 +172,7 @@ class LlamaEngine:
         if self._thread.is_alive():
             _log.warning("the engine does not end and is left behind")
 
-    def _queue(self, request: LoadRequest | GenerateRequest | None) -> int:
+    def _queue(self, request: _Request) -> int:
         with self._wake:
             self._last_number += 1
             if not self._closing:
@@ -173,13 +192,15 @@ class LlamaEngine:
                     self._do_load(number, request)
                 elif isinstance(request, GenerateRequest):
                     self._do_generate(number, request)
+                elif isinstance(request, _KeepChat):
+                    self._resident.keep_chat()
                 else:
                     self._resident.leave()
                     self._emit(Unloaded(number))
         with log_to(self._take_line):
             self._resident.leave()
 
-    def _next_job(self) -> tuple[int, LoadRequest | GenerateRequest | None] | None:
+    def _next_job(self) -> tuple[int, _Request] | None:
         with self._wake:
             self._running_number = 0
             self._wake.wait_for(lambda: self._closing or bool(self._requests))

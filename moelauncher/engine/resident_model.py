@@ -370,9 +370,15 @@ class ResidentModel:
 
     def leave(self) -> None:
         """Free what is loaded; its chat may stay on the disk."""
+        self.keep_chat()
+        self.free()
+
+    def keep_chat(self) -> None:
+        """Write what was made of a long chat to the disk; chats that were deleted go."""
         if self.running is not None:
             self.running.evaluated.keep_on_disk()
-        self.free()
+        if self._kept_states is not None:
+            self._kept_states.drop_forgotten()
 
     def free(self) -> None:
         """Take it out of memory."""

@@ -42,10 +42,14 @@ class ChatSession(QObject):
     Signals:
         reply_wanted(object): a reply was opened; answer this GenerateRequest.
         changed(): what is shown is another branch or another chat.
+        left(): another chat takes the place of the one that was shown.
+        deleted(str): the chat of that id was deleted.
     """
 
     reply_wanted = Signal(object)
     changed = Signal()
+    left = Signal()
+    deleted = Signal(str)
 
     def __init__(
         self,
@@ -309,6 +313,7 @@ class ChatSession(QObject):
             return
         title = self._window.chats.title_of(chat_id)
         self.keeper.delete(chat_id)
+        self.deleted.emit(chat_id)
         if shown:
             self._show(self._empty())
 
@@ -365,6 +370,7 @@ class ChatSession(QObject):
                 template=self.settings.template(),
                 template_values=self.thinking.values(),
                 continues=goes_on,
+                chat_id=self.chat.id,
             )
         )
 
@@ -416,6 +422,8 @@ class ChatSession(QObject):
         self._window.chat.undo.clear()
         self._window.chat.end_edit()
         self._editing = None
+        if chat.id != self.chat.id:
+            self.left.emit()
         self.chat = chat
         self.settings.show(chat.settings)
         self._window.chat.show_conversation(chat.conversation)

@@ -40,7 +40,7 @@ def made(folder: Path) -> Iterator[Callable[..., LlamaEngine]]:
         engine.close()
 
 
-def reply_to(engine: LlamaEngine, opened: Conversation) -> Outcome:
+def reply_to(engine: LlamaEngine, opened: Conversation, chat_id: str = "") -> Outcome:
     return run(
         engine,
         GenerateRequest(
@@ -48,16 +48,17 @@ def reply_to(engine: LlamaEngine, opened: Conversation) -> Outcome:
             sampling=GREEDY,
             max_tokens=8,
             ignore_end_of_generation=True,
+            chat_id=chat_id,
         ),
     )
 
 
 def talk(engine: LlamaEngine, word: str) -> Conversation:
-    """Two turns of a chat."""
+    """Two turns of a chat, which is called as the word."""
     now = Conversation(system=f"{word} {SYSTEM}")
     for n in (1, 2):
         now = now.ask(f"Question {n}: what is the {n}th of all {word} numbers? " * 3).begin_reply()
-        outcome = reply_to(engine, now)
+        outcome = reply_to(engine, now, word)
         now = now.append(outcome.text).finish(outcome.stats)
     return now
 
@@ -194,3 +195,56 @@ def test_the_oldest_go_first_and_zero_keeps_nothing(
     talk(off, "white")
     run(off, None)
     assert list(folder.iterdir()) == []
+
+
+def test_what_is_left_is_written_at_once(
+    made: Callable[..., LlamaEngine], tmp_path: Path, folder: Path
+) -> None:
+    engine = made()
+    run(engine, load_request(write_tiny_model(tmp_path / "tiny.gguf", "hybrid"), SETTINGS))
+    talk(engine, "green")
+    assert states(folder) == []
+    engine.keep_chat()
+    run(engine, GenerateRequest(raw_prompt="x", max_tokens=1))  # the queue came past it
+    assert len(states(folder)) == 1
+
+
+def test_a_deleted_chat_leaves_no_state(
+    made: Callable[..., LlamaEngine], tmp_path: Path, folder: Path
+) -> None:
+    engine = made()
+    model = write_tiny_model(tmp_path / "tiny.gguf", "hybrid")
+    run(engine, load_request(model, SETTINGS))
+    green, _ = talk(engine, "green"), talk(engine, "red")
+    (of_green,) = states(folder)
+    of_none = of_green.with_name("-".join(of_green.stem.split("-")[:2]) + "x.state")
+    of_none.write_bytes(b"of a time when states named no chat")
+    engine.forget_chat("green")
+    engine.keep_chat()
+    run(engine, GenerateRequest(raw_prompt="x", max_tokens=1))
+    (of_red,) = states(folder)
+    assert of_red not in (of_green, of_none)
+    assert not of_green.with_suffix(".marks").exists()
+    # The one in memory is forgotten too, wherever it would be written.
+    engine.forget_chat("red")
+    run(engine, None)
+    assert states(folder) == []
+    run(engine, load_request(model, SETTINGS))
+    # A chat that was brought back is kept as ever.
+    reply_to(engine, green.ask("And then?").begin_reply(), "green")
+    run(engine, None)
+    assert len(states(folder)) == 1
+
+
+def test_a_chat_deleted_just_before_the_end(
+    made: Callable[..., LlamaEngine], tmp_path: Path, folder: Path
+) -> None:
+    engine = made()
+    run(engine, load_request(write_tiny_model(tmp_path / "tiny.gguf", "dense"), SETTINGS))
+    talk(engine, "green")
+    engine.keep_chat()
+    run(engine, GenerateRequest(raw_prompt="x", max_tokens=1))
+    assert len(states(folder)) == 1
+    engine.forget_chat("green")
+    engine.close()
+    assert states(folder) == []

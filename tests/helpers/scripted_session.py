@@ -56,6 +56,8 @@ class ScriptedEngine:
         self.unloads = 0
         self.stops = 0
         self.stopped: list[int | None] = []
+        self.kept_chats = 0
+        self.forgotten: list[str] = []
 
     def load(self, request: LoadRequest) -> int:
         self.loads.append(request)
@@ -72,6 +74,12 @@ class ScriptedEngine:
     def stop(self, request: int | None = None) -> None:
         self.stops += 1
         self.stopped.append(request)
+
+    def keep_chat(self) -> None:
+        self.kept_chats += 1
+
+    def forget_chat(self, chat_id: str) -> None:
+        self.forgotten.append(chat_id)
 
     def drain(self, timeout_s: float = 0.0) -> list[EngineEvent]:
         events, self._waiting = self._waiting, []
