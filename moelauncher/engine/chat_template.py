@@ -1,7 +1,8 @@
 """Turns into the prompt text that the model was trained on.
 
 In: the model's own Jinja template (untrusted text from a file) and the turns. Out: the
-prompt. Templates run in Jinja's sandbox, with bounded output. Engine thread.
+prompt. Templates run in Jinja's sandbox, with bounded output (:mod:`.template_guard`). Any
+thread.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from moelauncher.core.translate import tr
 
 #: Real templates have up to about 30 kB; a longer one is damage or an attack.
 LONGEST_TEMPLATE = 200_000
-_LONGEST_PROMPT = 64_000_000
 
 
 class ChatTemplate:
@@ -47,6 +47,8 @@ class ChatTemplate:
         """
         import jinja2
 
+        from moelauncher.engine.template_guard import LONGEST_TEXT, watched
+
         variables = {
             **self._special,
             "strftime_now": lambda pattern: datetime.now().strftime(pattern),
@@ -61,13 +63,14 @@ class ChatTemplate:
         try:
             if self._compiled is None:
                 self._compiled = _environment().from_string(self.text)
-            for part in self._compiled.generate(variables):
-                parts.append(part)
-                length += len(part)
-                if cancelled():
-                    raise Cancelled
-                if length > _LONGEST_PROMPT:
-                    raise jinja2.TemplateError(tr("its output has no end"))
+            with watched(cancelled):
+                for part in self._compiled.generate(variables):
+                    parts.append(part)
+                    length += len(part)
+                    if cancelled():
+                        raise Cancelled
+                    if length > LONGEST_TEXT:
+                        raise jinja2.TemplateError(tr("its output has no end"))
         except Cancelled:
             raise
         except Exception as error:  # a template is a program of a stranger: any may come
@@ -90,28 +93,9 @@ def _as_mapping(message: ChatMessage) -> dict[str, str]:
 
 
 def _environment() -> Any:
-    import jinja2
-    import jinja2.ext
-    import jinja2.nodes
-    import jinja2.parser
-    import jinja2.sandbox
+    from moelauncher.engine.template_guard import GuardedEnvironment
 
-    class GenerationTag(jinja2.ext.Extension):
-        """Training templates mark replies with ``{% generation %}``: only the inside counts."""
-
-        tags = {"generation"}  # noqa: RUF012 - jinja2's own form
-
-        def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
-            next(parser.stream)
-            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=[GenerationTag, jinja2.ext.loopcontrols],
-    )
-    environment.filters["tojson"] = _to_json
-    return environment
+    return GuardedEnvironment({"tojson": _to_json})
 
 
 def _to_json(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QDialog
 from pytestqt.qtbot import QtBot
 
@@ -54,6 +55,28 @@ def test_chatml_is_offered_where_a_template_raises(driver: WindowDriver) -> None
     driver.wait(lambda: chat.conversation.last_reply is not None)
     driver.wait_for_state(SessionState.READY)
     assert chat.conversation.last_reply.stats is not None, "it is remembered"
+
+
+def test_a_template_that_loops_ends_with_stop_and_freezes_nothing(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    turn = "{% for j in range(90000) %}" * 3 + "{% endfor %}" * 3
+    model = write_tiny_model(tmp_path / "m" / "loop.gguf", "dense", chat_template=turn)
+    driver = WindowDriver(qtbot, [str(model), "--basedir", str(tmp_path / "base")])
+    try:
+        driver.launch()
+        driver.ask("Hello?")
+        driver.wait_for_state(SessionState.PREFILL)
+        ticks = []
+        clock = QTimer(driver.window, interval=5)
+        clock.timeout.connect(lambda: ticks.append(1))
+        clock.start()
+        driver.wait(lambda: len(ticks) > 20)  # the window lives meanwhile
+        clock.stop()
+        driver.press("stopButton")
+        driver.wait_for_state(SessionState.READY)
+    finally:
+        driver.close()
 
 
 def test_a_template_of_ones_own_with_its_prompt(driver: WindowDriver) -> None:

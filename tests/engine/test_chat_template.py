@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from moelauncher.core.engine_protocol import ChatMessage
@@ -33,6 +35,11 @@ def test_model_without_a_template_gets_chatml() -> None:
         ("{% generation %}inside{% endgeneration %}", "inside"),
         ("{{ {'a': '<é>'} | tojson }}", '{"a": "<é>"}'),
         ("{{ strftime_now('%Y') | length }}", "4"),
+        ("{{ '{} {:>3}'.format(1234567, 7) }}", "1234567   7"),
+        ("{{ '%s of %5.1f' | format(1234567, 7) }}", "1234567 of   7.0"),
+        ("{{ 1234567 | string ~ 'x' * 3 }}{{ [1, 2] + [3] }}", "1234567xxx[1, 2, 3]"),
+        ("{{ 'a-b' | replace('-', '+') }}{{ 'a b'.replace(' ', '') }}", "a+bab"),
+        ("{{ ['a', 'b'] | join(', ') }}{{ ', '.join(['c', 'd']) }}", "a, bc, d"),
         ("{% if tools %}tools{% else %}none{% endif %}", "none"),
         ("  {% if true %}\n  yes\n  {% endif %}\n", "  yes\n"),
     ],
@@ -54,6 +61,35 @@ def test_values_reach_the_template() -> None:
         ("{{ messages[0].nothing.at_all }}", "nothing"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe"),
         ("{% for i in range(10**9) %}x{% endfor %}", "range"),
+        ("{{ 'x' * 10 ** 9 }}", "no end"),
+        ("{{ 9 ** (9 ** 9) }}", "too large"),
+        ("{{ '%9999999999d' % 1 }}", "no end"),
+        ("{{ '{:9999999999}'.format(1) }}", "no end"),
+        ("{{ '{:{}}'.format(1, 10 ** 9) }}", "no end"),
+        ("{{ '%*d' % (10 ** 9, 1) }}", "no end"),
+        ("{{ 'x' | center(10 ** 9) }}", "no end"),
+        ("{{ 'x'.ljust(10 ** 9) }}", "no end"),
+        ("{{ [1] | tojson(indent=10 ** 9) }}", "no end"),
+        (
+            "{% set n = namespace(s='x' * 99) %}{% for i in range(99) %}"
+            "{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
+            "no end",
+        ),
+        (
+            "{% set n = namespace(s='x' * 99) %}{% for i in range(99) %}"
+            "{% set n.s = n.s + n.s %}{% endfor %}{{ n.s }}",
+            "no end",
+        ),
+        (
+            "{% set n = namespace(s='x' * 99) %}{% for i in range(99) %}"
+            "{% set n.s %}{{ n.s }}{{ n.s }}{% endset %}{% endfor %}{{ n.s }}",
+            "no end",
+        ),
+        (
+            "{% set n = namespace(s='x' * 99) %}{% for i in range(99) %}"
+            "{% set n.s = n.s | replace('x', 'xxxx') %}{% endfor %}{{ n.s }}",
+            "no end",
+        ),
     ],
 )
 def test_template_that_fails_says_why(text: str, reason: str) -> None:
@@ -70,7 +106,46 @@ def test_output_without_an_end_is_refused() -> None:
     assert "no end" in caught.value.message
 
 
-def test_long_rendering_can_be_cancelled() -> None:
-    template = ChatTemplate("{% for i in range(90000) %}{{ i }}{% endfor %}", "", "")
+NEVER_ENDS = {
+    "with output": "{% for i in range(90000) %}{{ i }}{% endfor %}",
+    "without output": "{% for i in range(90000) %}{% for j in range(90000) %}"
+    "{% for k in range(90000) %}{% endfor %}{% endfor %}{% endfor %}",
+    "in a block that is kept": "{% set x %}{% for i in range(90000) %}{% for j in range(90000) %}"
+    "{% if i > 99999 %}{{ i }}{% endif %}{% endfor %}{% endfor %}{% endset %}",
+    "in a macro": "{% macro m(n) %}{% if n %}{% set a = m(n - 1) %}{% set b = m(n - 1) %}"
+    "{% endif %}{% endmacro %}{{ m(60) }}",
+    "with the watch's own name": "{% macro step() %}{% endmacro %}{% set step = 1 %}"
+    "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("kind", NEVER_ENDS)
+def test_what_never_ends_can_be_cancelled(kind: str) -> None:
+    asked = 0
+
+    def cancelled() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 20
+
     with pytest.raises(Cancelled):
-        template.render(TURNS, {}, cancelled=lambda: True)
+        ChatTemplate(NEVER_ENDS[kind], "", "").render(TURNS, {}, cancelled=cancelled)
+    assert asked == 21
+
+
+def test_one_template_is_rendered_by_several_threads() -> None:
+    template = ChatTemplate("{% for i in range(2000) %}{% endfor %}done", "", "")
+    ends: list[str] = []
+
+    def render(stop: bool) -> None:
+        try:
+            ends.append(template.render(TURNS, {}, cancelled=lambda: stop))
+        except Cancelled:
+            ends.append("cancelled")
+
+    threads = [threading.Thread(target=render, args=(n % 2 == 0,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ends) == ["cancelled"] * 4 + ["done"] * 4

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.engine_protocol import ChatMessage
+from moelauncher.core.conversation import Conversation
+from moelauncher.core.engine_protocol import ChatMessage, GenerationStats
 from moelauncher.core.reasoning import begun_reply, splitter_for
 from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.engine.chat_template import ChatTemplate
@@ -117,6 +118,20 @@ def test_thinking_of_earlier_turns_is_not_read_again(
     rendered = template(family).render((SYSTEM, FIRST, ANSWER, SECOND), values)
     assert "an easy sum" not in rendered
     assert "It is 4." in rendered
+
+
+def test_thinking_of_earlier_turns_is_read_again_where_the_template_wants_it() -> None:
+    ling = template("ling-3.0-flash")
+    chat = Conversation("Be brief.").ask("2+2?").begin_reply("m").append("It is 4.", "an easy sum")
+    chat = chat.finish(GenerationStats("stop", 9, 0, 5, None, None, None, 0.1, 14)).ask("3+3?")
+    rendered = ling.render(chat.messages(), {})
+    assert rendered.startswith(
+        "<role>SYSTEM</role>Be brief.\ndetailed thinking on<|role_end|>"
+        "<role>HUMAN</role>2+2?<|role_end|>"
+        "<role>ASSISTANT</role>\n<think>an easy sum</think>It is 4.<|role_end|>"
+        "<role>HUMAN</role>3+3?<|role_end|><role>ASSISTANT</role>"
+    )
+    assert "thinking off" in ling.render(chat.messages(), {"enable_thinking": False})
 
 
 THINKERS = sorted(set(SWITCHES) - {"granite-3.3"})
