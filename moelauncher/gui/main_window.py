@@ -56,7 +56,7 @@ class _DropHint(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.quotes = False  # whether the files would go into the message
+        self.what = ""  # "" models, "quote" text for the message, "results" for the plot
         self.hide()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -69,9 +69,11 @@ class _DropHint(QWidget):
         painter.drawRoundedRect(frame, RADIUS, RADIUS)
         painter.setPen(colors.text)
         painter.setFont(font("title", bold=True))
-        text = self.tr("Drop GGUF files or folders to add them")
-        if self.quotes:
-            text = self.tr("Drop text files to quote them in the message")
+        text = {
+            "": self.tr("Drop GGUF files or folders to add them"),
+            "quote": self.tr("Drop text files to quote them in the message"),
+            "results": self.tr("Drop results of llama-bench to draw them"),
+        }[self.what]
         painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, text)
 
 
@@ -260,47 +262,57 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.DragLeave:
             self._drop_hint.hide()
         elif isinstance(event, QDropEvent) and _paths(event.mimeData()):
-            over_chat = isinstance(watched, QWidget) and self.chat.isAncestorOf(watched)
+            over = watched if isinstance(watched, QWidget) else self
             if event.type() == QEvent.Type.Drop:
-                self._take(event, over_chat)
+                self._take(event, over)
             else:
-                self._greet(event, over_chat)
+                self._greet(event, over)
             return True
         return super().eventFilter(watched, event)
 
-    def _greet(self, event: QDropEvent, over_chat: bool) -> None:
+    def _greet(self, event: QDropEvent, over: QWidget) -> None:
         paths = _paths(event.mimeData())
         if not paths:
             return
         event.acceptProposedAction()
-        self._drop_hint.quotes = over_chat and _quotable(paths)
+        self._drop_hint.what = self._meant(event, over, paths)
         self._drop_hint.update()
         self._drop_hint.setGeometry(self._center.rect())
         self._drop_hint.raise_()
         self._drop_hint.show()
 
-    def _take(self, event: QDropEvent, over_chat: bool) -> None:
+    def _take(self, event: QDropEvent, over: QWidget) -> None:
         self._drop_hint.hide()
         paths = _paths(event.mimeData())
         if paths:
             event.acceptProposedAction()
-            if over_chat and _quotable(paths):
-                self.chat.files_dropped.emit(paths)
-            else:
-                self.paths_dropped.emit(paths)
+            taken = {
+                "": self.paths_dropped,
+                "quote": self.chat.files_dropped,
+                "results": self.speed.results_dropped,
+            }[self._meant(event, over, paths)]
+            taken.emit(paths)
 
-    def _over_chat(self, event: QDropEvent) -> bool:
-        point = self.chat.mapFrom(self, event.position().toPoint())
-        return self.chat.rect().contains(point)
+    def _meant(self, event: QDropEvent, over: QWidget, paths: Sequence[Path]) -> str:
+        """What a drop of ``paths`` on ``over`` is for, see :class:`_DropHint`."""
+        point = over.mapTo(self, event.position().toPoint())
+        for pane, fits, what in (
+            (self.chat, _quotable, "quote"),
+            (self.speed, _results, "results"),
+        ):
+            within = pane.isAncestorOf(over) or pane.rect().contains(pane.mapFrom(self, point))
+            if within and fits(paths):
+                return what
+        return ""
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        self._greet(event, self._over_chat(event))
+        self._greet(event, self)
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
-        self._greet(event, self._over_chat(event))
+        self._greet(event, self)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self._take(event, self._over_chat(event))
+        self._take(event, self)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self._drop_hint.hide()
@@ -313,6 +325,11 @@ class MainWindow(QMainWindow):
 def _quotable(paths: Sequence[Path]) -> bool:
     """Whether files are for the chat: no models, no folders."""
     return all(path.suffix.lower() != ".gguf" and not path.is_dir() for path in paths)
+
+
+def _results(paths: Sequence[Path]) -> bool:
+    """Whether files may be results of another program."""
+    return all(path.suffix.lower() in (".json", ".jsonl") for path in paths)
 
 
 def _paths(mime: QMimeData) -> list[Path]:

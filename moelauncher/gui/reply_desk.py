@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.engine_protocol import (
     Engine,
@@ -38,7 +38,14 @@ ReplyEvent = PromptProgress | TokenEvent | Finished | GenerateFailed
 
 
 class ReplyDesk(QObject):
-    """The reply in progress, and the numbers of the last one."""
+    """The reply in progress, and the numbers of the last one.
+
+    Signals:
+        replied(object, object): a reply ended that one placement wrote from its first token to
+            its last: the LoadedModel, the GenerationStats.
+    """
+
+    replied = Signal(object, object)
 
     def __init__(
         self,
@@ -75,6 +82,7 @@ class ReplyDesk(QObject):
         self._prompt_tokens = 0
         self._context_used: int | None = None
         self._last_stats: GenerationStats | None = None
+        self._moved = False  # whether this reply was written in more than one place
         self._rate_clock = QTimer(self)
         self._rate_clock.setInterval(RATE_MS)
         self._rate_clock.timeout.connect(self._sample_rate)
@@ -86,6 +94,7 @@ class ReplyDesk(QObject):
         self._rate.begin()
         self._prompt_from_s = time.monotonic()
         self._last_stats = None
+        self._moved = False
         self._move(SessionEvent.SEND)
         self._rate_clock.start()
         self._number = self._engine.generate(request)
@@ -164,6 +173,8 @@ class ReplyDesk(QObject):
         self._last_stats = stats
         if loaded is not None:
             self._speeds.note_reply(loaded.facts, loaded.plan, stats)
+            if not self._moved:
+                self.replied.emit(loaded, stats)
         self._context_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
         self._closed()
@@ -191,6 +202,7 @@ class ReplyDesk(QObject):
         # Its rate is that of the new place; the way there is a gap in the curve.
         self._window.speed.add_rate(time.monotonic(), None)
         self._rate.begin()
+        self._moved = True
 
     # Speed
 

@@ -51,6 +51,7 @@ from moelauncher.gui.reply_desk import ReplyDesk, ReplyEvent
 from moelauncher.gui.selection_desk import SelectionDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
+from moelauncher.gui.share_desk import ShareDesk
 from moelauncher.gui.template_desk import TemplateDesk
 from moelauncher.gui.tune_desk import TuneDesk
 
@@ -87,6 +88,7 @@ class Session(QObject):
             load_again=self._load_after_tuning,
             parent=self,
         )
+        self.share = ShareDesk(window, self.tuning, self._jobs, self)
         self.speeds = BestSpeeds(services.state, window.model_list)
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
@@ -164,6 +166,8 @@ class Session(QObject):
         self._loads.came_to_nothing.connect(self._give_text_back)
         self.library.message.connect(window.status.set_message)
         self.tuning.best_known.connect(self.speeds.note_tuned)
+        self.share.message.connect(window.status.set_message)
+        self._replies.replied.connect(self.share.note_reply)
         self.cards.message.connect(window.status.set_message)
         self.downloads.message.connect(window.status.set_message)
         self.downloads.fetched.connect(self.library.show_model)

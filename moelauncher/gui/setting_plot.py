@@ -10,43 +10,29 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QWheelEvent
-from PySide6.QtWidgets import QFrame, QToolTip, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
+from moelauncher.core.measured_rows import Series
 from moelauncher.core.measurement import StopSpeed
 from moelauncher.core.units import format_rate
-from moelauncher.gui.speed_plot import GRID_LINES, QuietAxis, nice_top
-from moelauncher.gui.theme import SEGMENT, faded, font, theme
+from moelauncher.gui.rate_plot import RatePlot, dress_region, nice_top
+from moelauncher.gui.setting_series import SeriesItems
+from moelauncher.gui.theme import SEGMENT, faded, theme
 
 _POINT = 8
 
 
-class SettingPlot(pg.PlotWidget):
+class SettingPlot(RatePlot):
     """Measured tok/s against the slider's stops."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(
-            parent,
-            background=None,
-            axisItems={side: QuietAxis(side) for side in ("left", "bottom")},
-        )
-        self.setObjectName("settingPlot")
+        super().__init__("settingPlot", parent)
         self.setAccessibleName(self.tr("Measured speed by setting"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._speeds: tuple[StopSpeed, ...] = ()
+        self._series: tuple[Series, ...] = ()
         self._last = 0
-        item = self.getPlotItem()
-        item.setMenuEnabled(False)
-        item.hideButtons()
-        item.setMouseEnabled(False, False)
-        item.getViewBox().setBorder(None)
-        item.layout.setContentsMargins(0, 8, 0, 0)
-        self._grid = [pg.InfiniteLine(angle=0) for _ in range(GRID_LINES + 1)]
-        for line in self._grid:
-            line.setZValue(-20)
-            self.addItem(line)
+        self._highest = 0.0
         self._unfit: list[pg.LinearRegionItem] = []
         self._predicted = pg.PlotCurveItem(connect="finite", antialias=True)
         self._line = pg.PlotCurveItem(antialias=True)
@@ -58,6 +44,7 @@ class SettingPlot(pg.PlotWidget):
         ):
             piece.setZValue(level)
             self.addItem(piece)
+        self._others = SeriesItems(self)
         self._dress()
         theme().changed.connect(self._dress)
         self.set_speeds((), 0)
@@ -92,22 +79,43 @@ class SettingPlot(pg.PlotWidget):
         if here is not None:
             self._here.setValue(here)
         # What was measured sets the scale; a prediction may leave it.
-        highest = float((y + spread).max()) if len(y) else float(np.nanmax(curve, initial=0.0))
-        self._scale(nice_top(highest))
+        self._highest = (
+            float((y + spread).max()) if len(y) else float(np.nanmax(curve, initial=0.0))
+        )
+        self._scale()
         self._shade(fits)
         self.setAccessibleDescription(
             ", ".join(f"{one.stop}: {format_rate(one.median)}" for one in speeds)
         )
 
+    def set_series(self, series: Sequence[Series]) -> None:
+        """Draw these beside what was measured by stop."""
+        self._series = tuple(series)
+        self._scale()
+
     def tip_at(self, x: float) -> str:
         """The numbers of the measured stop nearest to a horizontal place in the widget."""
-        if not self._speeds:
+        if not self._speeds and not self._series:
             return self.tr("Nothing is measured yet: press Tune.")
-        scene = self.mapToScene(round(x), 0)
-        stop = self.getPlotItem().getViewBox().mapSceneToView(QPointF(scene)).x()
-        one = min(self._speeds, key=lambda speed: abs(speed.stop - stop))
-        text = self.tr("{stop}: {rate} ± {mad:.2g}, {n} repeats").format(
-            stop=one.stop, rate=format_rate(one.median), mad=one.mad, n=len(one.rates)
+        stop = self.at(x)
+        lines = [self._tip_of("", self._speeds, stop)] if self._speeds else []
+        for one in self._series:
+            if one.by_stop:
+                lines.append(self._tip_of(one.name, one.speeds, stop))
+            else:
+                best = max(one.speeds, key=lambda speed: speed.median)
+                text = self.tr("{name}, {n} layers on the GPU").format(name=one.name, n=best.stop)
+                lines.append(f"{text}: {self._numbers(best)}")
+        return "\n".join(lines)
+
+    def _tip_of(self, name: str, speeds: Sequence[StopSpeed], stop: float) -> str:
+        one = min(speeds, key=lambda speed: abs(speed.stop - stop))
+        text = f"{one.stop}: {self._numbers(one)}"
+        return f"{name}, {text}" if name else text
+
+    def _numbers(self, one: StopSpeed) -> str:
+        text = self.tr("{rate} ± {mad:.2g}, {n} repeats").format(
+            rate=format_rate(one.median), mad=one.mad, n=len(one.rates)
         )
         if one.prompt_median is not None:
             text += self.tr(", prompt {rate}").format(rate=format_rate(one.prompt_median))
@@ -117,13 +125,12 @@ class SettingPlot(pg.PlotWidget):
 
     # Inside
 
-    def _scale(self, top: float) -> None:
+    def _scale(self) -> None:
         item = self.getPlotItem()
-        item.setYRange(0, top, padding=0.0)
-        values = [top * n / GRID_LINES for n in range(GRID_LINES + 1)]
-        item.getAxis("left").setTicks([[(value, f"{value:g}") for value in values]])
-        for line, value in zip(self._grid, values, strict=True):
-            line.setValue(value)
+        rates = [speed.median for one in self._series for speed in one.speeds]
+        top = nice_top(max([self._highest, *rates]))
+        self.set_top(top)
+        self._others.show(self._series, self._last, top)
         margin = max(0.5, self._last * 0.02)
         item.setXRange(-margin, max(1, self._last) + margin, padding=0.0)
         step = max(1, round(self._last / 4))
@@ -149,48 +156,18 @@ class SettingPlot(pg.PlotWidget):
                 start = None
 
     def _dress(self) -> None:
+        self.dress_scale()
         colors = theme().colors
-        small = font("small", figures=True)
-        for name in ("left", "bottom"):
-            axis = self.getPlotItem().getAxis(name)
-            axis.setPen(pg.mkPen(None))
-            axis.setTextPen(pg.mkPen(colors.muted))
-            axis.setTickFont(small)
-            axis.setStyle(
-                tickLength=0,
-                tickTextOffset=8,
-                autoExpandTextSpace=False,
-                hideOverlappingLabels=False,
-            )
-        self.getPlotItem().getAxis("left").setWidth(36)
-        self.getPlotItem().getAxis("bottom").setHeight(24)
         self._line.setPen(pg.mkPen(faded(colors.accent, 0.5), width=1))
         self._points.setPen(pg.mkPen(None))
         self._points.setBrush(pg.mkBrush(colors.accent))
         self._bars.setData(pen=pg.mkPen(colors.accent, width=2))
         self._predicted.setPen(pg.mkPen(colors.muted, width=1, style=Qt.PenStyle.DashLine))
         self._here.setPen(pg.mkPen(colors.mark, width=1, style=Qt.PenStyle.DashLine))
-        for line in self._grid:
-            line.setPen(pg.mkPen(colors.border, width=1))
         for region in self._unfit:
             self._dress_region(region)
+        self._others.dress()
         self.update()
 
     def _dress_region(self, region: pg.LinearRegionItem) -> None:
-        region.setBrush(pg.mkBrush(faded(SEGMENT.over, 0.18)))
-        for line in region.lines:
-            line.setPen(pg.mkPen(None))
-
-    # Qt
-
-    def sizeHint(self) -> QSize:
-        return QSize(240, 160)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-    def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
-            return True
-        return super().viewportEvent(event)
+        dress_region(region, faded(SEGMENT.over, 0.18))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.core.measured_rows import Series
 from moelauncher.core.measurement import StopSpeed
 from moelauncher.core.units import format_rate
 from moelauncher.gui.pane import Pane, add_shortcut, plain_label
@@ -55,9 +56,13 @@ class SpeedPane(Pane):
 
     Signals:
         tune_requested: measure which setting is the fastest.
+        menu_wanted(QMenu): "More" opens over the view by setting; what is measured adds itself.
+        results_dropped(list): files of results, as Path, dropped on the pane.
     """
 
     tune_requested = Signal()
+    menu_wanted = Signal(QMenu)
+    results_dropped = Signal(list)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -69,6 +74,7 @@ class SpeedPane(Pane):
         self.plot: SpeedPlot | None = None
         self.settings: SettingPlot | None = None
         self._shown: _Shown = _Shown()
+        self._series: tuple[Series, ...] = ()
         self._by_setting = False
         self._make_buttons()
 
@@ -150,6 +156,18 @@ class SpeedPane(Pane):
         self.tune_button.clicked.connect(self.tune_requested)
         add_shortcut(self.tune_button, "T")
         self.title_row.addWidget(self.tune_button)
+        self.more_button = QPushButton("⋯")
+        self.more_button.setObjectName("speedMenuButton")
+        self.more_button.setProperty("kind", "chip")
+        self.more_button.setAutoDefault(False)
+        self.more_button.setAccessibleName(self.tr("More on speeds"))
+        self.more_button.setToolTip(self.tr("Copy, export and import what is shown"))
+        self.more_button.clicked.connect(
+            lambda: self._open_menu(
+                self.more_button.mapToGlobal(QPoint(0, self.more_button.height()))
+            )
+        )
+        self.title_row.addWidget(self.more_button)
 
     def build_plot(self) -> None:
         """Make the plots. Call once, after the window's first paint."""
@@ -163,7 +181,7 @@ class SpeedPane(Pane):
         for plot in (self.plot, self.settings):
             plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             plot.customContextMenuRequested.connect(
-                lambda place, plot=plot: self._copy_menu(plot).popup(plot.mapToGlobal(place))
+                lambda place, plot=plot: self._open_menu(plot.mapToGlobal(place))
             )
             self.views.addWidget(plot)
         self.views.setCurrentWidget(self._empty_page)
@@ -191,33 +209,39 @@ class SpeedPane(Pane):
             self._shown = shown
             self._show_speeds()
 
-    def csv(self) -> str:
-        """What the view in front shows, as comma-separated values."""
-        if not self._by_setting:
-            times, rates = self.history.arrays(-math.inf)
-            now_s = self.history.now_s
-            rows = [
-                f"{time - now_s:.1f},{'' if rate != rate else f'{rate:.3f}'}"
-                for time, rate in zip(times, rates, strict=True)
-            ]
-            return "\n".join(["seconds,tok_s", *rows]) + "\n"
-        lines = ["stop,tok_s,mad,repeats,prompt_tok_s,disturbed"]
-        for one in self._shown.speeds:
-            prompt = "" if one.prompt_median is None else f"{one.prompt_median:.3f}"
-            lines.append(
-                f"{one.stop},{one.median:.3f},{one.mad:.3f},{len(one.rates)},{prompt},"
-                f"{one.n_disturbed}"
-            )
-        return "\n".join(lines) + "\n"
+    def set_series(self, series: Sequence[Series]) -> None:
+        """Speeds of other programs, and of a plain layer split, beside those by setting."""
+        self._series = tuple(series)
+        self._show_speeds()
 
-    def _copy_menu(self, plot: QWidget) -> QMenu:
+    def csv(self) -> str:
+        """The live curve as comma-separated values."""
+        times, rates = self.history.arrays(-math.inf)
+        now_s = self.history.now_s
+        rows = [
+            f"{time - now_s:.1f},{'' if rate != rate else f'{rate:.3f}'}"
+            for time, rate in zip(times, rates, strict=True)
+        ]
+        return "\n".join(["seconds,tok_s", *rows]) + "\n"
+
+    def _open_menu(self, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.fill_menu(menu)
+        menu.popup(place)
+
+    def fill_menu(self, menu: QMenu) -> None:
+        """What can be done with the view in front."""
+        plot = self.settings if self._by_setting else self.plot
         image = menu.addAction(self.tr("Copy as image"))
-        image.triggered.connect(lambda: QApplication.clipboard().setPixmap(plot.grab()))
+        image.setEnabled(plot is not None)
+        if plot is not None:
+            image.triggered.connect(lambda: QApplication.clipboard().setPixmap(plot.grab()))
+        if self._by_setting:
+            self.menu_wanted.emit(menu)
+            return
         table = menu.addAction(self.tr("Copy as CSV"))
         table.triggered.connect(lambda: QApplication.clipboard().setText(self.csv()))
-        return menu
 
     def _show_speeds(self) -> None:
         shown = self._shown
@@ -229,6 +253,7 @@ class SpeedPane(Pane):
                 here=shown.here,
                 predicted=shown.predicted,
             )
+            self.settings.set_series(self._series)
         self._changed()
 
     def _show_view(self, _: bool = False) -> None:
@@ -274,7 +299,7 @@ class SpeedPane(Pane):
             self.empty.setText(
                 self.tr("Nothing is measured on this machine yet.\nPress Tune to measure.")
             )
-            self.empty.setVisible(not self._shown.speeds)
+            self.empty.setVisible(not self._shown.speeds and not self._series)
         else:
             self.empty.setText(
                 self.tr("Launch a model and send a message.\nIts speed appears here.")

@@ -6,60 +6,28 @@ something changed. GUI thread.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QFont, QHelpEvent, QPainter, QShowEvent, QWheelEvent
-from PySide6.QtWidgets import QFrame, QToolTip, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtWidgets import QWidget
 
 from moelauncher.core.units import format_rate
+from moelauncher.gui.rate_plot import RatePlot, dress_region, nice_top
 from moelauncher.gui.speed_history import SpeedHistory
 from moelauncher.gui.theme import faded, font, theme
 
 REPAINT_MS = 33
 PEN_WIDTH = 2
-GRID_LINES = 3
 
 
-class QuietAxis(pg.AxisItem):
-    """Labels only, no ticks; those of a bottom axis stay within the plot's width."""
-
-    def boundingRect(self) -> QRectF:
-        # A label that leaves this is dropped before it can be moved inside.
-        return super().boundingRect().adjusted(-60, 0, 60, 0)
-
-    def generateDrawSpecs(self, p: QPainter) -> tuple[object, ...] | None:
-        specs = super().generateDrawSpecs(p)
-        if specs is None:
-            return None
-        axis, _, texts = specs
-        if self.orientation != "bottom":
-            return axis, [], texts
-        inside = []
-        for area, flags, text in texts:
-            moved = QRectF(area)
-            moved.moveLeft(max(moved.left(), 0.0))
-            moved.moveRight(min(moved.right(), self.size().width() - 2))
-            inside.append((moved, flags, text))
-        return axis, [], inside
-
-
-class SpeedPlot(pg.PlotWidget):
+class SpeedPlot(RatePlot):
     """Decode speed over the last three minutes, with placement changes and prompt phases."""
 
     def __init__(self, history: SpeedHistory, parent: QWidget | None = None) -> None:
-        super().__init__(
-            parent,
-            background=None,
-            axisItems={side: QuietAxis(side) for side in ("left", "bottom")},
-        )
-        self.setObjectName("speedPlot")
+        super().__init__("speedPlot", parent)
         self.setAccessibleName(self.tr("Live speed in tokens a second"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._history = history
         self._top = 0.0
         self._window_s = 0.0
@@ -70,16 +38,6 @@ class SpeedPlot(pg.PlotWidget):
         self._due.setSingleShot(True)
         self._due.setInterval(REPAINT_MS)
         self._due.timeout.connect(self.refresh)
-        item = self.getPlotItem()
-        item.setMenuEnabled(False)
-        item.hideButtons()
-        item.setMouseEnabled(False, False)
-        item.getViewBox().setBorder(None)
-        item.layout.setContentsMargins(0, 8, 0, 0)
-        self._grid = [pg.InfiniteLine(angle=0) for _ in range(GRID_LINES + 1)]
-        for line in self._grid:
-            line.setZValue(-20)
-            self.addItem(line)
         self._curve = pg.PlotCurveItem(connect="finite", antialias=True)
         self._curve.setZValue(5)
         self.addItem(self._curve)
@@ -141,12 +99,7 @@ class SpeedPlot(pg.PlotWidget):
         # Grows at once, shrinks only when most of it is empty: a scale that hops hides change.
         if wanted > self._top or highest < self._top * 0.35 or self._top == 0.0:
             self._top = wanted
-            self.getPlotItem().setYRange(0, wanted, padding=0.0)
-            values = [wanted * n / GRID_LINES for n in range(GRID_LINES + 1)]
-            labels = [(value, f"{value:g}") for value in values]
-            self.getPlotItem().getAxis("left").setTicks([labels])
-            for line, value in zip(self._grid, values, strict=True):
-                line.setValue(value)
+            self.set_top(wanted)
 
     def _show_marks(self, now_s: float) -> None:
         marks = self._history.marks(now_s - self._window_s)
@@ -188,26 +141,8 @@ class SpeedPlot(pg.PlotWidget):
     # Colours
 
     def _dress(self) -> None:
-        colors = theme().colors
-        # The view keeps its background as a picture, in the colours before.
-        self.resetCachedContent()
-        small = font("small", figures=True)
-        for name in ("left", "bottom"):
-            axis = self.getPlotItem().getAxis(name)
-            axis.setPen(pg.mkPen(None))
-            axis.setTextPen(pg.mkPen(colors.muted))
-            axis.setTickFont(small)
-            axis.setStyle(
-                tickLength=0,
-                tickTextOffset=8,
-                autoExpandTextSpace=False,
-                hideOverlappingLabels=False,
-            )
-        self.getPlotItem().getAxis("left").setWidth(36)
-        self.getPlotItem().getAxis("bottom").setHeight(24)
-        self._curve.setPen(pg.mkPen(colors.accent, width=PEN_WIDTH))
-        for line in self._grid:
-            line.setPen(pg.mkPen(colors.border, width=1))
+        self.dress_scale()
+        self._curve.setPen(pg.mkPen(theme().colors.accent, width=PEN_WIDTH))
         for line, text in self._marks:
             self._dress_mark(line, text)
         for region in self._shades:
@@ -221,50 +156,21 @@ class SpeedPlot(pg.PlotWidget):
         text.setFont(QFont(font("small", figures=True)))
 
     def _dress_shade(self, region: pg.LinearRegionItem) -> None:
-        region.setBrush(pg.mkBrush(faded(theme().colors.accent, 0.12)))
-        for line in region.lines:
-            line.setPen(pg.mkPen(None))
+        dress_region(region, faded(theme().colors.accent, 0.12))
 
     # Qt
-
-    def sizeHint(self) -> QSize:
-        return QSize(240, 160)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._dirty:
             self.changed()
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        # The pane around it scrolls; the plot itself does not zoom.
-        event.ignore()
-
     def tip_at(self, x: float) -> str:
         """The tooltip for a horizontal place in the widget: the rate there."""
-        scene = self.mapToScene(round(x), 0)
-        time_s = self.getPlotItem().getViewBox().mapSceneToView(QPointF(scene)).x()
-        time_s += self._history.now_s
+        time_s = self.at(x) + self._history.now_s
         rate = self._history.rate_at(time_s)
         if rate is None:
             return self.tr("Decode speed over the last seconds. Shaded: a prompt is read.")
         return self.tr("{rate}, {ago} s ago").format(
             rate=format_rate(rate), ago=max(0, round(self._history.now_s - time_s))
         )
-
-    def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
-            return True
-        return super().viewportEvent(event)
-
-
-def nice_top(highest: float) -> float:
-    """The end of an axis from 0 that holds ``highest`` with some air, easy to cut in thirds."""
-    if highest <= 0:
-        return 60.0
-    wanted = highest * 1.15
-    magnitude = 10.0 ** math.floor(math.log10(wanted))
-    for step in (1.2, 1.5, 1.8, 2.4, 3.0, 4.5, 6.0, 9.0):
-        if wanted <= step * magnitude:
-            return step * magnitude
-    return 12.0 * magnitude

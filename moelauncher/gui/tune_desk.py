@@ -56,9 +56,12 @@ class TuneDesk(QObject):
     Signals:
         best_known(object, object): a model's path, and its BestSetting on this machine (None:
             nothing is measured); as soon as it is known, and when it changes.
+        measurements_known(object, list): the selected model's facts, and all that is stored
+            of it, from any machine; None without a model.
     """
 
     best_known = Signal(object, object)
+    measurements_known = Signal(object, list)
 
     def __init__(
         self,
@@ -143,6 +146,7 @@ class TuneDesk(QObject):
         if facts is None or plan is None:
             speed.set_speeds((), 0)
             speed.set_traffic("")
+            self.measurements_known.emit(None, [])
             self._window.placement.slider.set_speeds({})
             return
         dense = plan.slider.dense
@@ -155,6 +159,16 @@ class TuneDesk(QObject):
         self._window.placement.slider.set_speeds(
             {} if dense else {one.stop: one.median for one in speeds}
         )
+
+    @property
+    def store(self) -> MeasurementStore | None:
+        """The open store; None where it cannot be opened."""
+        return self._store
+
+    def read_again(self) -> None:
+        """Something was stored or removed."""
+        self._speeds_of = None
+        self.show_speeds()
 
     def best_text(self, facts: ModelFacts) -> str:
         """The fastest setting of a model that was measured here, as a line; "" where none was."""
@@ -235,20 +249,23 @@ class TuneDesk(QObject):
     def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
         if self._store is None or self._snapshot is None or not self._devices:
             return ()
-        machine = self._machine().name
+        machine = self.machine().name
         key = (id(facts), machine)
         if self._speeds_of != key:
             self._speeds_of = key
             try:
-                found = self._store.of_model(self._fingerprint(facts), machine)
+                found = self._store.of_model(self.fingerprint(facts))
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
                 found = []
-            self._speeds = speeds_by_stop(found, dense=dense)
+            here = [one for one in found if one.machine.name == machine]
+            self._speeds = speeds_by_stop(here, dense=dense)
+            self.measurements_known.emit(facts, found)
             self._tell_best(facts, dense)
         return self._speeds
 
-    def _fingerprint(self, facts: ModelFacts) -> str:
+    def fingerprint(self, facts: ModelFacts) -> str:
+        """What a model's measurements are known by."""
         key = id(facts)
         if key not in self._fingerprints:
             self._fingerprints = {key: model_fingerprint(facts)}
@@ -301,9 +318,9 @@ class TuneDesk(QObject):
         self._plan = plan
         n_prompt, n_generate = self._lengths(choices.context.n_ctx)
         job = TuneJob(
-            model=self._fingerprint(facts),
+            model=self.fingerprint(facts),
             model_name=facts.name,
-            machine=self._machine(),
+            machine=self.machine(),
             n_prompt=n_prompt,
             n_generate=n_generate,
             budget_s=60.0 * minutes,
@@ -387,8 +404,7 @@ class TuneDesk(QObject):
         self.dialog.set_running(False)
         self.dialog.cancel.setEnabled(True)
         self.dialog.set_progress("", None)
-        self._speeds_of = None
-        self.show_speeds()
+        self.read_again()
         plan = self._plan
         if isinstance(last, Decided) and plan is not None:
             self._decision = last.decision
@@ -417,7 +433,7 @@ class TuneDesk(QObject):
             setting = setting_of(plan.request(decision.best))
             try:
                 self._store.remember_choice(
-                    self._fingerprint(plan.facts), self._machine().name, setting, time.time()
+                    self.fingerprint(plan.facts), self.machine().name, setting, time.time()
                 )
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
@@ -426,7 +442,8 @@ class TuneDesk(QObject):
 
     # Inside
 
-    def _machine(self) -> Machine:
+    def machine(self) -> Machine:
+        """What measurements of this machine are known by."""
         return machine_identity(self._devices, self._snapshot, self._version)
 
     def _open_store(self) -> MeasurementStore | None:

@@ -111,8 +111,6 @@ def test_measurements_are_there_after_a_restart(
         again.window.speed.build_plot()
         again.window.findChild(QPushButton, "settingViewButton").click()
         assert {one.stop for one in again.window.speed.settings.speeds} >= {1, 2}
-        assert "stop,tok_s" in again.window.speed.csv()
-        assert "1,60.000" in again.window.speed.csv()
         tip = again.window.speed.settings.tip_at(again.window.speed.settings.width() / 2)
         assert "repeats" in tip
         again.window.model_list.upsert(entry_of(tmp_path / "tiny.gguf"))
