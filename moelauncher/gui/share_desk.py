@@ -32,6 +32,8 @@ from moelauncher.gui.tune_desk import TuneDesk
 _LANE = "measurements"
 #: Replies of fewer tokens say little of a speed.
 _SHORTEST_REPLY = 16
+#: Entries of the menu that copy; those behind them have to do with files.
+_N_COPIES = 2
 _BAD_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
 
 
@@ -110,20 +112,19 @@ class ShareDesk(QObject):
     def _fill(self, menu: QMenu) -> None:
         any_, facts = bool(self._found), self._facts
         imported = any(one.source == LLAMA_BENCH for one in self._found)
-        for text, enabled, act in (
+        entries: tuple[tuple[str, bool, Callable[[], None]], ...] = (
             (self.tr("Copy as Markdown"), any_, partial(self._copy, to_markdown)),
-            (self.tr("Copy as CSV"), any_, partial(self._copy, lambda found, _: to_csv(found))),
-            ("", False, None),
+            (self.tr("Copy as CSV"), any_, partial(self._copy, _csv)),
             (self.tr("Export…"), any_, self._ask_where),
             (self.tr("Import llama-bench results…"), facts is not None, self._ask_what),
             (self.tr("Remove imported results"), imported, self._remove),
-        ):
-            if act is None:
+        )
+        for number, (text, enabled, act) in enumerate(entries):
+            if number == _N_COPIES:
                 menu.addSeparator()
-                continue
             action = menu.addAction(text)
             action.setEnabled(enabled)
-            action.triggered.connect(lambda _=False, act=act: act())
+            action.triggered.connect(lambda _checked, act=act: act())
 
     def _copy(self, text_of: Callable[[list[Measurement], ModelFacts | None], str]) -> None:
         QApplication.clipboard().setText(text_of(self._found, self._facts))
@@ -149,13 +150,14 @@ class ShareDesk(QObject):
     def export(self, path: Path) -> None:
         """Write all that is stored of the selected model; the ending says in which form."""
         found, facts = list(self._found), self._facts
-        form = {
-            ".csv": lambda: to_csv(found),
-            ".json": lambda: to_json(found),
-        }.get(path.suffix.lower(), lambda: to_markdown(found, facts))
+        ending = path.suffix.lower()
 
         def work(report: object, cancelled: object) -> object:
-            write_text_atomically(path, form())
+            if ending == ".csv":
+                text = to_csv(found)
+            else:
+                text = to_json(found) if ending == ".json" else to_markdown(found, facts)
+            write_text_atomically(path, text)
             return path
 
         self._jobs.start(_LANE, work, self._exported, self._failed)
@@ -212,3 +214,7 @@ class ShareDesk(QObject):
 
     def _failed(self, error: LauncherError) -> None:
         self.message.emit(error.sentence, "error")
+
+
+def _csv(found: Sequence[Measurement], _facts: ModelFacts | None) -> str:
+    return to_csv(found)
