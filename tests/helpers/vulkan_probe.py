@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from dataclasses import asdict
@@ -24,6 +25,8 @@ from tests.helpers.truth_models import write_truth_model
 
 #: More tokens at once crash Mesa's software device when experts are on it.
 N_UBATCH = 8
+KV_TYPES = ("f16", "q8_0")
+CONTEXT_SIZES = (512, 1500)
 
 
 def gpus() -> list[PlacementDevice]:
@@ -60,23 +63,31 @@ def sample(path: Path, cpu_moe: int) -> dict[str, Any]:
     }
 
 
-def sizes(folder: Path) -> list[dict[str, Any]]:
-    """Forecasts and real loads of every tiny model, at every stop."""
+def sizes(path: Path) -> list[dict[str, Any]]:
+    """Forecasts and real loads at every stop, with every KV type and context size.
+
+    Of the model ``path``, or, where that is a folder, of every tiny model, written into it.
+    """
     loads = []
     child, engine = Child(), LlamaEngine()
     try:
-        for kind in RUNNABLE_KINDS:
-            facts = facts_of([read_header(write_tiny_model(folder / f"{kind}.gguf", kind))])
-            of = place(facts, gpus(), cpu_moe=0).of
-            contexts = [
-                (stop, ContextSettings(512, "f16", N_UBATCH, 1)) for stop in range(of + 1)
-            ] + [(stop, ContextSettings(1024, "q8_0", N_UBATCH, 1)) for stop in {0, of}]
-            for stop, context in contexts:
-                loads.append(_load(child, engine, kind, facts, stop, context))
+        for kind, model in _models(path):
+            facts = facts_of([read_header(model)])
+            for stop in range(place(facts, gpus(), cpu_moe=0).of + 1):
+                # The weights stay where they are: only the first of these is a whole load.
+                for kv_type, n_ctx in itertools.product(KV_TYPES, CONTEXT_SIZES):
+                    context = ContextSettings(n_ctx, kv_type, N_UBATCH, 1)
+                    loads.append(_load(child, engine, kind, facts, stop, context))
     finally:
         engine.close()
         child.close()
     return loads
+
+
+def _models(path: Path) -> list[tuple[str, Path]]:
+    if path.is_file():
+        return [(path.stem, path)]
+    return [(kind, write_tiny_model(path / f"{kind}.gguf", kind)) for kind in RUNNABLE_KINDS]
 
 
 def _load(
