@@ -39,6 +39,10 @@ LEAVE_FREE_DISPLAY_BYTES = 512 * MIB
 DRIVER_BYTES = 400 * MIB
 DRIVER_VULKAN_BYTES = 150 * MIB
 
+#: llama.cpp asks for the output matrix of these before the embedding, and so does not see
+#: that it could be the same one.
+_TIED_COPIED_IN_RAM = frozenset({"gemma3n", "gemma4"})
+
 
 @dataclass(frozen=True)
 class DryRunResult:
@@ -195,7 +199,7 @@ def forecast(
         note = note or kv_type_problem(facts, context.kv_type)
     pretended = any(device.pretended for device in placement.devices)
     answered = None if dry_run is None or dry_run.problem or pretended else dry_run
-    sums = _sums(facts, placement, context)
+    sums = _sums(facts, placement, context, use_mmap)
     if answered is None:
         compute = estimate_compute_bytes(facts, placement, context)
     else:
@@ -243,7 +247,9 @@ class _Sums:
     recurrent_bytes: int = 0
 
 
-def _sums(facts: ModelFacts, placement: Placement, context: ContextSettings) -> list[_Sums]:
+def _sums(
+    facts: ModelFacts, placement: Placement, context: ContextSettings, use_mmap: bool
+) -> list[_Sums]:
     """Weights, KV and state per GPU and, last, of main memory."""
     sums = [_Sums() for _ in range(len(placement.devices) + 1)]
     pads = [pads_rows(device.name) and not device.pretended for device in placement.devices]
@@ -273,8 +279,9 @@ def _sums(facts: ModelFacts, placement: Placement, context: ContextSettings) -> 
     sums[MAIN_MEMORY].dense_bytes += facts.token_embd_bytes
     output = placement.layer_devices[-1]
     sums[output].dense_bytes += facts.output_bytes
-    if output == MAIN_MEMORY and facts.tied_output:
-        # In main memory the output layer reads the same copy.
+    one_copy = use_mmap or facts.arch not in _TIED_COPIED_IN_RAM
+    if output == MAIN_MEMORY and facts.tied_output and one_copy:
+        # In main memory the output layer reads the same copy, or the same pages of the file.
         sums[MAIN_MEMORY].dense_bytes -= tied_matrix_bytes(facts)
     elif padding is not None and output != MAIN_MEMORY and pads[output]:
         sums[output].dense_bytes += padding.output

@@ -89,6 +89,8 @@ class BlockSums:
 
 #: Tied models that llama.cpp gives no second copy: the output reads ``token_embd`` in RAM.
 _READS_EMBEDDING_IN_PLACE = frozenset({"bitnet"})
+#: Without ``token_embd`` these take a second copy of the output matrix for it, beside the first.
+_EMBEDS_BY_OUTPUT = frozenset({"codeshell"})
 
 
 class TensorSurvey:
@@ -106,6 +108,7 @@ class TensorSurvey:
             and keys.arch not in ENCODER_ARCHITECTURES
             and keys.arch not in _READS_EMBEDDING_IN_PLACE
         )
+        self._embeds_by_output = TOKEN_EMBD not in names and keys.arch in _EMBEDS_BY_OUTPUT
         self.input_bytes = 0
         self.output_bytes = 0  # without a tied copy
         self.rope_bytes = 0
@@ -137,7 +140,8 @@ class TensorSurvey:
             self.blocks[0].dense_bytes += tensor.n_bytes
             self.blocks[0].active += tensor.n_elements
         else:
-            self.output_bytes += tensor.n_bytes
+            twice = self._embeds_by_output and name == "output.weight"
+            self.output_bytes += tensor.n_bytes * (2 if twice else 1)
             self.active_outside_blocks += tensor.n_elements
 
     def _belongs_to_first_block(self, name: str) -> bool:

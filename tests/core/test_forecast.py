@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from moelauncher.core.engine_protocol import ContextSettings
@@ -120,6 +122,20 @@ def test_tied_embeddings_have_a_second_copy_beside_the_output_layer() -> None:
     assert on_gpu.ram.dense_bytes == 64 * MIB
     in_ram = forecast(facts, place(facts, [], cpu_moe=0), ContextSettings())  # type: ignore[arg-type]
     assert in_ram.ram.dense_bytes == 4 * MIB + 65 * MIB
+
+
+@pytest.mark.parametrize(("arch", "copies"), [("gemma3", 1), ("gemma3n", 2), ("gemma4", 2)])
+def test_a_tied_matrix_in_ram_is_copied_where_llama_cpp_does_not_see_it(
+    arch: str, copies: int
+) -> None:
+    facts = replace(_tied(), arch=arch)
+    placement = place(facts, [], cpu_moe=0)
+    mapped, read = (
+        forecast(facts, placement, ContextSettings(), use_mmap=use_mmap).ram.dense_bytes
+        for use_mmap in (True, False)
+    )
+    assert mapped == 4 * MIB + 65 * MIB, "both are the same pages of the file"
+    assert read == 4 * MIB + 65 * MIB + (copies - 1) * 64 * MIB
 
 
 def test_mtp_blocks_are_counted_nowhere() -> None:

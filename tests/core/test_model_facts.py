@@ -171,6 +171,15 @@ def test_tied_output_is_a_second_copy(tmp_path: Path) -> None:
     assert tied.n_active_params == untied.n_active_params
 
 
+def test_codeshell_without_an_embedding_copies_its_output_matrix() -> None:
+    output, embedding = {"output.weight": (8, 100)}, {"token_embd.weight": (8, 100)}
+    alone = facts_of([_header(output, "codeshell", block_count=1)])
+    both = facts_of([_header({**output, **embedding}, "codeshell", block_count=1)])
+    assert alone.output_bytes == 2 * both.output_bytes
+    assert alone.loaded_bytes == both.loaded_bytes
+    assert alone.token_embd_bytes == 0
+
+
 def test_an_encoder_without_output_is_not_tied() -> None:
     facts = facts_of([_header({"token_embd.weight": (8, 100)}, "bert", block_count=1)])
     assert not facts.tied_output
