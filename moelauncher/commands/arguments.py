@@ -196,6 +196,13 @@ def add_layer_split(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_anyway(parser: argparse.ArgumentParser) -> None:
+    """--anyway."""
+    parser.add_argument(
+        "--anyway", action="store_true", help="load even what RAM does not seem to hold"
+    )
+
+
 def add_placement(parser: argparse.ArgumentParser) -> None:
     """--cpu-moe, --which, --leave-free."""
     parser.add_argument(

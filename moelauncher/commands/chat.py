@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_context(parser)
     arguments.add_threads(parser)
+    arguments.add_anyway(parser)
     arguments.add_json(parser)
 
 

@@ -12,6 +12,7 @@ from moelauncher.core.auto_placement import Machine, auto_placement, place_at
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError, WrongArguments
 from moelauncher.core.forecast import DryRunResult, Margins
+from moelauncher.core.kv_cache import kv_type_problem
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.own_share import OwnShare
 from moelauncher.core.placement import Placement, PlacementDevice, expert_stops
@@ -94,8 +95,11 @@ def plan_for(
 ) -> Plan:
     """The placement for ``wish`` (a stop, "all" or "auto"), with llama.cpp's dry run of it.
 
-    ``child`` None, or pretended GPUs: nothing is asked, the formula stays.
+    ``child`` None, or pretended GPUs: nothing is asked, the formula stays. Raises
+    WrongArguments for a KV type that the model cannot have, and a split for other GPUs.
     """
+    if problem := kv_type_problem(facts, context.kv_type):
+        raise WrongArguments(problem)
     asked: dict[Placement, DryRunResult] = {}
     asks = child is not None and not any(gpu.pretended for gpu in machine.gpus)
 

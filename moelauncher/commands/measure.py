@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_layer_split(parser)
     arguments.add_threads(parser)
+    arguments.add_anyway(parser)
     arguments.add_form(parser)
 
 

@@ -66,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
         explicit_split=options.tensor_split is not None,
     )
     if options.json:
-        warning = context_warning(facts, context.n_ctx)
-        if warning:
-            note(warning)
+        for remark in (context_warning(facts, context.n_ctx), result.note):
+            if remark:
+                note(remark)
         model = entry_as_json(entry_of(facts.path))
         out_json(plan_document(model, facts, plan.placement, result, context, text=text))
     else:

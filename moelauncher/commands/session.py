@@ -81,7 +81,8 @@ class Session:
     def load_request(self, plan: Plan) -> LoadRequest:
         """What to ask the engine for. Raises LauncherError where RAM cannot hold it."""
         expected = self.forecast(plan)
-        _refuse_what_ram_cannot_hold(expected)
+        if not self._options.anyway:
+            _refuse_what_ram_cannot_hold(expected)
         return LoadRequest(
             self.facts.path,
             plan.placement,
@@ -145,5 +146,8 @@ def _refuse_what_ram_cannot_hold(expected: MemoryForecast) -> None:
             size=format_bytes(ram.used_bytes - ram.weights_bytes),
             free=format_bytes(ram.free_bytes),
         ),
-        tr("Choose a smaller context (--ctx) or a smaller KV type (--kv q8_0)."),
+        tr(
+            "Choose a smaller context (--ctx) or a smaller KV type (--kv q8_0),"
+            " or load it all the same (--anyway)."
+        ),
     )

@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time for all of it (600)",
     )
     arguments.add_threads(parser)
+    arguments.add_anyway(parser)
     arguments.add_json(parser)
 
 

@@ -129,6 +129,8 @@ class MemoryForecast:
     text: str
     compute_source: str  # "dry-run" | "estimate"
     streams_from_disk: bool = False
+    #: The weights are to be read into RAM that they do not fit; mapped they would stream.
+    mapping_would_help: bool = False
     #: Why the dry run's numbers are missing, or why llama.cpp would refuse these settings.
     note: str = ""
 
@@ -234,6 +236,7 @@ def forecast(
         text="",
         compute_source="estimate" if answered is None else "dry-run",
         streams_from_disk=use_mmap and held_fits and not ram.fits,
+        mapping_would_help=not use_mmap and held_fits and not ram.fits,
         note=note,
     )
     return replace(result, text=forecast_text(result))

@@ -32,7 +32,14 @@ def forecast_text(forecast: MemoryForecast) -> str:
         text = tr("Fits, {size} to spare.").format(size=format_bytes(forecast.spare_bytes))
     if forecast.streams_from_disk:
         text = f"{text} {streaming_text(forecast)}"
+    if forecast.mapping_would_help:
+        text = f"{text} {mapping_text()}"
     return text
+
+
+def mapping_text() -> str:
+    """What helps where weights are read into RAM that they do not fit."""
+    return tr("Switch “Map model files” on: what does not fit then stays on disk.")
 
 
 def streaming_text(forecast: MemoryForecast) -> str:
@@ -56,7 +63,7 @@ def over_full_text(
     ``more_layers`` and ``smaller_ctx`` are None where that alone does not help.
     """
     over = _tightest_over(forecast)
-    if over is None:
+    if over is None or (forecast.mapping_would_help and over.kind == "cpu"):
         return forecast_text(forecast)
     size = format_bytes(-(over.spare_bytes or 0))
     # The only GPU needs no name.

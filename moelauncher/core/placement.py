@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, WrongArguments
 from moelauncher.core.translate import tr
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ def place(
 
     ``n_gpu_layers`` None means everything. Without ``tensor_split`` several GPUs share the
     layers by bytes: weights left on the GPU, plus KV cache, state and compute where
-    ``context`` is given, in the room that ``margins`` leave. Raises LauncherError for a
-    split that does not match the GPUs, an unknown ``which`` and negative counts.
+    ``context`` is given, in the room that ``margins`` leave. Raises WrongArguments for a
+    split that does not match the GPUs, LauncherError for an unknown ``which`` and negative
+    counts.
     """
     if which not in ("first", "last"):
         raise LauncherError(
@@ -193,15 +194,10 @@ def _split(
 ) -> tuple[float, ...]:
     if tensor_split:
         if len(tensor_split) != max(len(devices), 1):
-            raise LauncherError(
-                tr("The tensor split has {given} parts, but {gpus} GPUs share the model.").format(
-                    given=len(tensor_split), gpus=len(devices)
-                ),
-                tr("Give one number a GPU, for example 3,2."),
-            )
+            raise _wrong_split(len(tensor_split), len(devices))
         # llama.cpp adds them up in 32-bit floats: beyond these the sum is no number any more.
         if not all(0 <= part < 1e30 for part in tensor_split) or max(tensor_split) < 1e-30:
-            raise LauncherError(
+            raise WrongArguments(
                 tr("A tensor split needs numbers of 0 or more, and one above 0."),
                 tr("Give one number a GPU, for example 3,2."),
             )
@@ -212,6 +208,19 @@ def _split(
     from moelauncher.core.tensor_split import split_by_bytes
 
     return split_by_bytes(facts, devices, cpu_expert_layers, n_gpu_layers, context, margins)
+
+
+def _wrong_split(n_parts: int, n_gpus: int) -> WrongArguments:
+    parts = tr("1 part") if n_parts == 1 else tr("{n} parts").format(n=n_parts)
+    if n_gpus == 0:
+        gpus, hint = tr("there is no GPU"), tr("Leave it out: everything is in RAM.")
+    elif n_gpus == 1:
+        gpus, hint = tr("there is 1 GPU"), tr("Leave it out: the only GPU takes all of it.")
+    else:
+        gpus = tr("there are {n} GPUs").format(n=n_gpus)
+        hint = tr("Give one number a GPU, for example 3,2.")
+    text = tr("The tensor split has {parts}, but {gpus}.").format(parts=parts, gpus=gpus)
+    return WrongArguments(text, hint)
 
 
 def block_of(tensor_name: str) -> int | None:

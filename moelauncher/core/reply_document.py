@@ -17,7 +17,7 @@ def reply_document(
     report: LoadReport,
     forecast: MemoryForecast,
 ) -> dict[str, object]:
-    """What ``chat --json`` prints."""
+    """What ``chat --json`` prints. Where the load was not as planned, stderr says so."""
     return {
         "text": text,
         "reasoning": reasoning,
@@ -30,7 +30,6 @@ def reply_document(
         "load_s": report.load_s,
         "placement": placement_document(report.placement),
         "devices": loaded_devices(report, forecast),
-        "mismatches": list(report.mismatches),
     }
 
 

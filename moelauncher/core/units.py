@@ -158,12 +158,17 @@ def format_gib(n_bytes: float) -> str:
 
 
 def parse_tokens(text: str) -> int | None:
-    """Tokens as people type them: "32768", "32,768", "32k"; None where it is no number above 0."""
+    """Tokens as people type them: "32768", "32,768", "32k", "1M" (of 1024 each).
+
+    None where it is no number above 0.
+    """
     # Separators stand between thousands only: 4096.5 is no way to write 40965.
     match = re.fullmatch(
-        r"\s*([0-9]{1,9}|[0-9]{1,3}(?:[\s,.'_\u2019\u202f\u00a0][0-9]{3}){1,2})\s*([kK]?)\s*", text
+        r"\s*([0-9]{1,9}|[0-9]{1,3}(?:[\s,.'_\u2019\u202f\u00a0][0-9]{3}){1,2})\s*([kKmM]?)\s*",
+        text,
     )
     if match is None:
         return None
-    number = int(re.sub(r"[^0-9]", "", match[1])) * (1024 if match[2] else 1)
+    unit = {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2].lower()]
+    number = int(re.sub(r"[^0-9]", "", match[1])) * unit
     return number or None

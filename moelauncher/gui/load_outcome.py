@@ -1,4 +1,4 @@
-"""What the window says and offers when a load has ended: report, shortage, spill.
+"""What the window says and offers of a load: doubts before it, then report, shortage, spill.
 
 It owns the load's accounts and the report's dialog; the session tells it what happened, and
 takes from it the one action that the status line offers. GUI thread only.
@@ -7,6 +7,8 @@ takes from it the one action that the status line offers. GUI thread only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject
 
@@ -28,7 +30,7 @@ from moelauncher.gui.planner import Planner
 
 
 class LoadOutcome(QObject):
-    """After a load, good or bad."""
+    """Before a load that RAM cannot hold, and after a load, good or bad."""
 
     def __init__(
         self,
@@ -47,11 +49,40 @@ class LoadOutcome(QObject):
         self.build_text = ""
         self._loaded: tuple[ModelFacts, LaunchPlan, LoadReport] | None = None
         self._action: Callable[[], None] | None = None
+        self._doubted: tuple[Path, LaunchChoices] | None = None
         self.dialog = LoadReportDialog(window)
         window.status.offer_taken.connect(self._take_offer)
         window.memory.report_requested.connect(self.show_report)
         accounts.compared.connect(self._compared)
         accounts.spilled.connect(self._spilled)
+
+    # What should be said first
+
+    def holds_back(self, facts: ModelFacts, plan: LaunchPlan) -> bool:
+        """Whether a load of ``plan`` waits for a second word, since RAM cannot hold it.
+
+        Said once for a plan: it is the user's machine, and the next press of Launch loads.
+        """
+        doubted = (facts.path, plan.choices)
+        if plan.forecast.ram.fits or plan.forecast.streams_from_disk or self._doubted == doubted:
+            self._doubted = None
+            return False
+        self._doubted = doubted
+        ram = plan.forecast.ram
+        text = self.tr(
+            "{name} needs {needed} of RAM, and {free} is free: the system may end the program. "
+            "Launch again to load it all the same."
+        ).format(
+            name=facts.name,
+            needed=format_bytes(ram.used_bytes + ram.lent_bytes),
+            free=format_bytes(ram.free_bytes),
+        )
+        if plan.forecast.mapping_would_help:
+            mapped = replace(plan.choices, use_mmap=True)
+            self._offer(text, "warning", self.tr("Map the file and load"), lambda: self._go(mapped))
+        else:
+            self._window.status.set_message(text, "warning")
+        return True
 
     # What happened
 

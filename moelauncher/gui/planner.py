@@ -167,6 +167,7 @@ class Planner(QObject):
                 stop=choices.cpu_moe,
                 n_gpu_layers=choices.n_gpu_layers,
                 n_ctx=choices.context.n_ctx,
+                use_mmap=choices.use_mmap,
             )
         )
         self._replan()

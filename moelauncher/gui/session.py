@@ -189,6 +189,8 @@ class Session(QObject):
             return
         if offered.launch_action is LaunchAction.CANCEL:
             return
+        if not self._waiting_text and self.outcome.holds_back(facts, plan):
+            return
         moves = offered.launch_action is LaunchAction.APPLY
         live_s = self._live.changed_s if self._live.waits else None
         self._live.taken()

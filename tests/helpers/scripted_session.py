@@ -184,6 +184,7 @@ class ScriptedWindow:
         *,
         shared_gib: float | None = None,
         own_gib: float | None = None,
+        ram_free_gib: float = 40,
         later_s: float = 0.0,
     ) -> None:
         """The meters' next word, ``later_s`` from now."""
@@ -201,7 +202,9 @@ class ScriptedWindow:
         )
         now = time.monotonic() + later_s
         self.session.on_snapshot(
-            MachineSnapshot(now, 64 * GIB, 40 * GIB, GIB, gpus=(card,), gpu_note="")
+            MachineSnapshot(
+                now, 64 * GIB, round(ram_free_gib * GIB), GIB, gpus=(card,), gpu_note=""
+            )
         )
 
     def buffers(self, plan: LaunchPlan, **off_mib: float) -> tuple[BufferReport, ...]:
