@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +138,11 @@ def missing_fonts(folders: Iterable[Path] | None = None) -> list[Need]:
     """:data:`FONT` where no font file is found (Linux; Qt brings none of its own)."""
     if not sys.platform.startswith("linux"):
         return []
+    return [] if next(font_files(folders), None) else [FONT]
+
+
+def font_files(folders: Iterable[Path] | None = None) -> Iterator[Path]:
+    """The font files of a Linux system, or of ``folders``."""
     if folders is None:
         folders = (
             Path("/usr/share/fonts"),
@@ -147,9 +152,7 @@ def missing_fonts(folders: Iterable[Path] | None = None) -> list[Need]:
         )
     endings = {".ttf", ".otf", ".ttc"}
     for folder in folders:
-        if any(path.suffix.lower() in endings for path in folder.rglob("*")):
-            return []
-    return [FONT]
+        yield from (path for path in folder.rglob("*") if path.suffix.lower() in endings)
 
 
 def missing_vulkan(*, compiles: bool) -> list[Need]:

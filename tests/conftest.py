@@ -24,6 +24,10 @@ from tests.helpers.leaks import ThreadWatch
 from tests.helpers.places import build_cache, private_environment
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+if sys.platform == "win32":
+    # Without a screen Qt reads fonts from files, and looks for them beside itself.
+    windows = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"))
+    os.environ.setdefault("QT_QPA_FONTDIR", str(windows / "Fonts"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl+C, and so would every program that the tests start.

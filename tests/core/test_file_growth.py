@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
@@ -45,10 +45,10 @@ def test_network_mounts_are_told_by_their_type() -> None:
     )
     places = network_places(table)
     assert places == ("/mnt/my nas", "/media/pc", "/home/me/far")
-    assert is_remote(Path("/mnt/my nas/models"), places)
-    assert is_remote(Path("/media/pc"), places)
-    assert not is_remote(Path("/media/pc2"), places)
-    assert not is_remote(Path("/home/me"), places)
+    assert is_remote(PurePosixPath("/mnt/my nas/models"), places)
+    assert is_remote(PurePosixPath("/media/pc"), places)
+    assert not is_remote(PurePosixPath("/media/pc2"), places)
+    assert not is_remote(PurePosixPath("/home/me"), places)
     assert is_remote(Path("//server/share"), ())
 
 
