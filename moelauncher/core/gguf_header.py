@@ -95,6 +95,8 @@ SHORT_STRING_ARRAY = 64
 
 _NEWEST_VERSION = 3
 _PEEK_BYTES = 4096
+#: FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS of Windows: the file's name is here, its bytes are not.
+_RECALLED_WHEN_READ = 0x400000
 
 
 def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHeader:
@@ -111,10 +113,20 @@ def read_header(path: Path, *, arrays: frozenset[str] = frozenset()) -> GgufHead
             raise LauncherError(tr("This is a folder, not a model file."), details=str(path))
         if not stat.S_ISREG(info.st_mode):
             raise LauncherError(tr("This is not a regular file."), details=str(path))
+        if _is_elsewhere(info):
+            # Reading a few bytes would fetch all of them, unasked.
+            raise LauncherError(
+                tr("This file is kept in the cloud only."),
+                tr("In its folder, choose “Always keep on this device”."),
+            )
         with path.open("rb", buffering=0) as file:
             return _parse(path, HeaderBytes(file, os.fstat(file.fileno()).st_size), arrays)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
+
+
+def _is_elsewhere(info: os.stat_result) -> bool:
+    return bool(getattr(info, "st_file_attributes", 0) & _RECALLED_WHEN_READ)
 
 
 def parse_header(path: Path, file: BinaryIO, file_bytes: int) -> GgufHeader:
@@ -323,7 +335,8 @@ def first_architecture(path: Path) -> str | None:
     Never raises.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        info = path.stat()
+        if not stat.S_ISREG(info.st_mode) or _is_elsewhere(info):
             return None
         with path.open("rb", buffering=0) as file:
             data = HeaderBytes(file, min(os.fstat(file.fileno()).st_size, _PEEK_BYTES))

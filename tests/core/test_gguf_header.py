@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import sys
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gguf import GGMLQuantizationType, GGUFReader
@@ -354,6 +356,16 @@ def test_an_unreadable_file_is_said_to_be_so(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "open", refuse)  # root may read everything
     with pytest.raises(LauncherError, match="The file cannot be read: access is denied"):
         read_header(path)
+
+
+def test_a_file_in_the_cloud_is_not_fetched(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_bytes(gguf())
+    attributes = SimpleNamespace(st_mode=stat.S_IFREG, st_size=9, st_file_attributes=0x400020)
+    monkeypatch.setattr(Path, "stat", lambda _path, **_named: attributes)
+    monkeypatch.setattr(Path, "open", None)  # reading one byte fetches them all
+    with pytest.raises(LauncherError, match="kept in the cloud only"):
+        read_header(path)
+    assert first_architecture(path) is None
 
 
 def test_no_handle_stays_open(path: Path) -> None:
