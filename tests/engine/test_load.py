@@ -376,7 +376,8 @@ try:
         sizes.append(psutil.Process().memory_info().rss)
 finally:
     engine.close()
-print(sizes[3], sizes[-1])
+# What the allocator holds for a while is no leak: a leak is in each of the last ones.
+print(sizes[3], min(sizes[-4:]))
 """
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(

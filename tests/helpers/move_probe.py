@@ -134,27 +134,29 @@ def divergences(facts: ModelFacts) -> list[dict[str, float]]:
     of the placements that the conversation has seen.
     """
     found = []
+    stills: dict[int, list[NDArray[np.float64]]] = {}
+    for stop in {30, *WAY}:
+        with ExitStack() as stack:
+            still = Walker(facts, stop, stack)
+            stills[stop] = [still.read(words) for words in _stretches(still)]
     with ExitStack() as stack:
         walker = Walker(facts, 30, stack)
-        words = walker.model.vocabulary.tokenise(
-            "The capital of France is Paris, and the capital of Italy is Rome."
-        )
-        read = words[:5]
-        walker.read(read)
-        for n, stop in enumerate(WAY):
-            more = words[5 + 2 * n : 7 + 2 * n]
+        first, *rest = _stretches(walker)
+        walker.read(first)
+        for n, (stop, words) in enumerate(zip(WAY, rest, strict=True), start=1):
             walker.go_to(stop)
-            moved = walker.read(more)
-            read = read + more
-            seen = (30, *WAY[: n + 1])
-            stills = {}
-            for place_ in set(seen):
-                with ExitStack() as inner:
-                    stills[place_] = Walker(facts, place_, inner).read(read)
-            still = stills[stop]
-            noise = max(_kl(other, still) for other in stills.values())
-            found.append({"moved": _kl(moved, still), "noise": noise})
+            moved = walker.read(words)
+            noise = max(_kl(stills[seen][n], stills[stop][n]) for seen in (30, *WAY[:n]))
+            found.append({"moved": _kl(moved, stills[stop][n]), "noise": noise})
     return found
+
+
+def _stretches(walker: Walker) -> list[list[int]]:
+    """What is read before the first move, and after each."""
+    words = walker.model.vocabulary.tokenise(
+        "The capital of France is Paris, and the capital of Italy is Rome."
+    )
+    return [words[:5], *(words[5 + 2 * n : 7 + 2 * n] for n in range(len(WAY)))]
 
 
 def _kl(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
