@@ -1,13 +1,15 @@
 """Which slider stop to measure next, and when the best is decided. Knows no engine, no clock.
 
 In: the stops, which of them fit, what is predicted, and one result after the other. Out: the
-next stop to visit, and at any moment a :class:`SweepDecision`. Pure; one thread.
+next stop to visit, and at any moment a :class:`SweepDecision`. Pure; one thread; some
+milliseconds a step. A recorded sweep is played with :func:`moelauncher.core.played_sweep.play`.
 
-The search is told nothing of the curve but that it is mostly one hill: faster with fewer
-layers on the CPU until memory runs out, with or without an error. It begins with a few stops
-over the whole range, halves the gaps beside the best one, measures again what sticks out, and
-then visits the close candidates in turn (A B A B), so that a machine that slowly changes
-treats them alike. A visit is a new load, since loads differ more than runs under one load.
+The search begins with a few stops over the whole range. From then on it knows a crowd of
+curves that go with what was seen (:mod:`moelauncher.core.speed_curves`), and asks of each stop:
+were it visited now, how much better could I choose afterwards? The most telling stop is
+visited, never the same twice in a row while another would do (A B A B), so that a machine that
+slowly changes treats all alike. A visit is a new load, since loads differ more than runs
+under one load.
 """
 
 from __future__ import annotations
@@ -16,19 +18,39 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from moelauncher.core.speed_curve import SpeedCurve, speed_curve
+from moelauncher.core.speed_curves import USUAL_NOISE, CurveCrowd, summed_up
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Stops whose speeds differ by less are called equal: no one feels it.
 EQUAL = 0.015
-#: A stop that may still be the best is visited until it is known this well (1 sigma).
-_SURE = 0.006
+#: A choice is good that is no further from the best; and how sure that has to be.
+_GOOD = 0.03
+_SURE_TO_END, _SURE_TO_YIELD = 0.99, 0.97
+#: For a roomier stop so much is given up at most.
+_YIELD = 0.012
+#: How likely a stop has to be as fast as the best to be called equal.
+_ALIKE = 0.3
+#: A loss beyond this is as bad as any.
+_WORST = 0.12
 #: A result this far below the line between its neighbours is measured again.
 _DENT = 0.05
+_MATTERS = 0.15
+_UNLIKELY = 0.01
 _FIRST_STOPS = 6
+_FIRST_ORDER = (5, 0, 3, 1, 4, 2)
 _LEAST_VISITS = 8
 #: Visits for each stop of a full sweep that a search may take.
 _SHARE = 0.75
+#: So many stops are weighed against each other, each as if visited so often.
+_WEIGHED = 14
+_AHEAD = 2
+#: That memory runs out below all stops that ran: unknown, and where the forecast says it fits.
+_WALL_LIKELY, _WALL_UNLIKELY = 0.5, 0.1
 
 
 @dataclass(frozen=True)
@@ -82,6 +104,7 @@ class Sweep:
         ]
         #: Where nothing fits, the one that takes the least is all there is to try.
         self._stops = allowed or [self._same_as[self._last]]
+        self._wall = _WALL_UNLIKELY if fits and None not in fits else _WALL_LIKELY
         self._predicted = dict(enumerate(predicted))
         most = max(_LEAST_VISITS, int(_SHARE * (self._last + 1)))
         self._limit = most if limit is None else limit
@@ -91,6 +114,8 @@ class Sweep:
         self._failed: set[int] = set()
         self._last_visit: int | None = None
         self._first = self._first_stops()
+        self._crowd: CurveCrowd | None = None
+        self._thought: tuple[int, _Beliefs | None] = (-1, None)
 
     # In
 
@@ -103,6 +128,7 @@ class Sweep:
             return
         if not disturbed:
             self._rates.setdefault(stop, []).append(rate)
+            self._failed.discard(stop)
             return
         self._disturbed.setdefault(stop, []).append(rate)
         if stop not in self._rates and len(self._disturbed[stop]) >= self._n_repeats:
@@ -134,16 +160,14 @@ class Sweep:
 
     def decision(self) -> SweepDecision:
         """What is known now."""
-        curve = speed_curve(self._rates)
-        rates = {stop: statistics.median(rates) for stop, rates in self._rates.items()}
-        failed = tuple(sorted(self._failed))
-        close = self._close(curve)
+        beliefs = self._beliefs()
+        equal = () if beliefs is None else beliefs.equal
         return SweepDecision(
-            best=max(close, default=None),
-            equal=tuple(close),
-            rates=rates,
-            failed=failed,
-            noise=curve.noise,
+            best=None if beliefs is None else beliefs.best,
+            equal=equal,
+            rates={stop: statistics.median(rates) for stop, rates in self._rates.items()},
+            failed=tuple(sorted(self._failed)),
+            noise=USUAL_NOISE if beliefs is None else beliefs.noise,
             decided=self._next() is None,
         )
 
@@ -163,7 +187,8 @@ class Sweep:
             chosen = list(stops)
         else:
             step = (len(stops) - 1) / (_FIRST_STOPS - 1)
-            chosen = [stops[round(n * step)] for n in range(_FIRST_STOPS)]
+            # The ends first, then the middle: where memory runs out, half of the rest is spared.
+            chosen = [stops[round(n * step)] for n in _FIRST_ORDER]
         known = [stop for stop in stops if self._predicted.get(stop) is not None]
         if known:
             promising = max(known, key=lambda stop: self._predicted[stop] or 0.0)
@@ -182,118 +207,188 @@ class Sweep:
         unheard = [s for s in self._disturbed if s not in self._rates and s not in self._failed]
         if unheard:
             return unheard[0]
-        curve = speed_curve(self._rates)
-        if not curve.heights:
+        beliefs = self._beliefs()
+        if beliefs is None:
             # Nothing ran so far: what takes the least memory is the likeliest to.
             untried = [stop for stop in self._stops if stop not in self._visits]
             return untried[-1] if untried else None
-        for choose in (self._dent, self._gap, self._rival):
-            wish = choose(curve)
+        sure = beliefs.sure >= _SURE_TO_END
+        for wish in (
+            self._dent(beliefs),
+            self._unseen(beliefs) if sure or 2 * self.n_visits >= self._limit else None,
+        ):
             if wish is not None:
                 return wish
-        return None
+        return self._repeat(beliefs) if sure else self._telling(beliefs)
 
-    def _close(self, curve: SpeedCurve) -> list[int]:
-        """The measured stops that are as fast as the best, in order."""
-        heights, doubts = curve.heights, curve.doubts
-        if not heights:
-            return []
-        top = max(heights, key=lambda stop: heights[stop])
+    def _repeat(self, beliefs: _Beliefs) -> int | None:
+        """Of what is decided: the least visited that has not its repeats yet."""
+        wanted = dict.fromkeys(beliefs.equal, self._n_repeats)
+        # One disturbed visit would make these look worse than they are, and nothing else tells.
+        for stop in (self._present, self._stops[-1]):
+            if stop in self._rates:
+                wanted.setdefault(stop, min(2, self._n_repeats))
+        open_ = [
+            stop
+            for stop, count in wanted.items()
+            # A stop that is only ever disturbed must not hold the search up.
+            if len(self._rates[stop]) < count and self._visits[stop] < 2 * count
+        ]
+        if not open_:
+            return None
+        others = [stop for stop in open_ if stop != self._last_visit] or open_
+        return min(others, key=lambda stop: (self._visits[stop], -stop))
 
-        def equal(stop: int) -> bool:
-            doubt = math.hypot(doubts[stop], doubts[top])
-            return heights[stop] >= heights[top] - min(max(doubt, EQUAL / 2), EQUAL)
+    def _telling(self, beliefs: _Beliefs) -> int | None:
+        best = beliefs.stops[beliefs.best_anywhere]
+        if best not in self._rates and self._limit - self.n_visits <= 2:
+            return best
+        for stop in beliefs.most_telling():
+            if stop != self._last_visit or len(self._stops) == 1:
+                return stop
+        return self._last_visit
 
-        return [stop for stop in sorted(heights) if equal(stop)]
+    def _beliefs(self) -> _Beliefs | None:
+        """What to think of the curve; None where nothing ran."""
+        if not self._rates:
+            return None
+        if self._thought[0] != self.n_visits:
+            self._thought = (self.n_visits, self._think())
+        return self._thought[1]
 
-    def _dent(self, curve: SpeedCurve) -> int | None:
-        """A stop that was visited once and sticks out downwards: is it so?"""
+    def _think(self) -> _Beliefs:
+        import numpy as np
+
+        if self._crowd is None:
+            self._crowd = CurveCrowd(sorted({*self._stops, *self._rates}))
+            self._known = sorted({*self._stops, *self._rates})
+        known = self._known
+        visits = summed_up(self._rates)
+        curves = self._crowd.draw(visits, seed=self.n_visits)
+        runs = self._runs(known, len(curves))
+        curves = np.where(runs, curves, -np.inf)
+        return _Beliefs(known, curves, visits.noise, sorted(self._rates))
+
+    def _runs(self, known: Sequence[int], n_curves: int) -> NDArray[np.bool_]:
+        """Which stops run, curve by curve."""
+        import numpy as np
+
+        dice = np.random.default_rng(self.n_visits)
+        stops = np.array(known)
+        lowest = min(self._rates)
+        under = [stop for stop in self._failed if stop < lowest]
+        floor = max(under, default=-1)
+        inner = stops[(stops > floor) & (stops <= lowest)]
+        first = dice.choice(inner, n_curves)
+        if not under:
+            first = np.where(dice.random(n_curves) < self._wall, first, stops[0])
+        runs = stops[None, :] >= first[:, None]
+        for stop in self._failed:
+            runs[:, stops == stop] = False
+        return runs
+
+    def _dent(self, beliefs: _Beliefs) -> int | None:
+        """A stop that was visited once and sticks out downwards, where it matters: is it so?"""
         stops = sorted(self._rates)
         values = {stop: math.log(statistics.median(self._rates[stop])) for stop in stops}
-        for index, stop in enumerate(stops[:-1]):
-            if len(self._rates[stop]) > 1:
+        top = max(values.values())
+        for index, stop in enumerate(stops):
+            if self._visits[stop] > 1 or len(stops) < 3:
                 continue
-            right = stops[index + 1]
-            line = values[right]
-            if index > 0:
-                left = stops[index - 1]
-                share = (stop - left) / (right - left)
-                line = values[left] + share * (values[right] - values[left])
-            if values[stop] < line - _DENT:
+            around = [*stops[max(index - 2, 0) : index], *stops[index + 1 : index + 3]]
+            if 0 < index < len(stops) - 1:
+                around = [stops[index - 1], stops[index + 1]]
+            left, right = around[0], around[1]
+            slope = (values[right] - values[left]) / (right - left)
+            line = values[left] + slope * (stop - left)
+            if index == 0:
+                line = min(line, values[left])
+            if values[stop] < line - _DENT and line > top - _MATTERS:
                 return stop
         return None
 
-    def _gap(self, curve: SpeedCurve) -> int | None:
-        """The middle of the more promising gap beside the best stop."""
-        heights = curve.heights
-        best = max(heights, key=lambda stop: heights[stop])
-        tried = sorted(set(self._rates) | self._failed)
-        at = tried.index(best)
-        below = tried[at - 1] if at > 0 else None
-        above = tried[at + 1] if at + 1 < len(tried) else None
-        wishes = []
-        for near, far in ((below, above), (above, below)):
-            inside = self._between(best, near)
-            if not inside:
-                continue
-            gain = self._gain(heights, best, near, far, len(inside))
-            if gain > EQUAL / 2:
-                wishes.append((gain, inside[len(inside) // 2]))
-        return max(wishes)[1] if wishes else None
+    def _unseen(self, beliefs: _Beliefs) -> int | None:
+        """The middle of a wide gap beside the best stop, or above where memory runs out."""
+        tried = sorted({*self._rates, *self._failed})
+        at = tried.index(beliefs.best)
+        lowest = tried.index(min(self._rates))
+        top = max(self._rates, key=lambda stop: statistics.median(self._rates[stop]))
+        for right in dict.fromkeys((at, at + 1, tried.index(top), tried.index(top) + 1, lowest)):
+            low = tried[right - 1] if right > 0 else -1
+            high = tried[right] if right < len(tried) else self._last + 1
+            inside = [stop for stop in self._stops if low < stop < high]
+            wide = 0 if right == lowest else 1
+            if len(inside) > wide and beliefs.may_gain(inside):
+                return inside[len(inside) // 2]
+        return None
 
-    def _between(self, best: int, near: int | None) -> list[int]:
-        """Allowed stops between the best and its tried neighbour (or the end of the range)."""
-        if near is None:
-            return []
-        low, high = min(best, near), max(best, near)
-        return [stop for stop in self._stops if low < stop < high and stop not in self._visits]
 
-    def _gain(
+class _Beliefs:
+    """A crowd of curves, and what follows from it for the choice."""
+
+    def __init__(
         self,
-        heights: Mapping[int, float],
-        best: int,
-        near: int | None,
-        far: int | None,
-        n_inside: int,
-    ) -> float:
-        """How much faster the best stop of a gap may be: the slope on the other side goes on."""
-        level = near is not None and near in heights and heights[best] - heights[near] < EQUAL
-        if level and n_inside < 3:
-            return 0.0
-        slope = 0.0
-        if far is not None and far in heights:
-            slope = max(0.0, (heights[best] - heights[far]) / abs(best - far))
-        if near is not None and near in heights:
-            # Between two measured stops the way down may also begin late.
-            slope = max(slope, (heights[best] - heights[near]) / abs(best - near) / 2)
-        elif slope == 0.0:
-            slope = EQUAL  # beside a failed stop, with nothing to compare: look
-        return slope * n_inside
+        stops: Sequence[int],
+        curves: NDArray[np.float64],
+        noise: float,
+        measured: Sequence[int],
+    ) -> None:
+        import numpy as np
 
-    def _rival(self, curve: SpeedCurve) -> int | None:
-        """The least visited of the stops that may still be the best."""
-        heights, doubts = curve.heights, curve.doubts
-        top = max(heights, key=lambda stop: heights[stop])
+        self.stops = stops
+        self.noise = noise
+        self._curves = curves
+        self._losses = np.minimum(curves.max(axis=1, keepdims=True) - curves, _WORST)
+        self._value = -self._losses - 0.06 * (self._losses > _GOOD - 0.003)
+        value = self._value.mean(axis=0)
+        self.best_anywhere = int(value.argmax())
+        places = [stops.index(stop) for stop in measured]
+        top = max(places, key=lambda place: value[place])
+        good = (self._losses <= _GOOD).mean(axis=0)
+        level = np.where(np.isfinite(curves), curves, np.nan)
+        mean = np.nanmean(level[:, places], axis=0)
+        height = dict(zip(places, mean, strict=True))
+        ahead = level[:, [top]] - level
+        alike = (ahead <= EQUAL).mean(axis=0)
+        #: Cannot be told apart from the best, or only by what no one feels.
+        equal = [place for place in places if place == top or alike[place] >= _ALIKE]
+        self.equal = tuple(stops[place] for place in equal)
+        roomiest = max(
+            place
+            for place in equal
+            if place == top
+            or (height[place] >= height[top] - _YIELD and good[place] >= _SURE_TO_YIELD)
+        )
+        self.best = stops[roomiest]
+        self.sure = float(good[roomiest])
 
-        def may_win(stop: int) -> bool:
-            doubt = math.hypot(doubts[stop], doubts[top])
-            return heights[stop] + 1.5 * doubt >= heights[top] - EQUAL / 2
+    def may_gain(self, stops: Sequence[int]) -> bool:
+        """Whether one of ``stops`` may be faster than the choice, however unlikely."""
+        import numpy as np
 
-        def is_known(stop: int) -> bool:
-            n_rates = len(self._rates[stop])
-            if n_rates < self._n_repeats:
-                # A stop that is only ever disturbed must not hold the search up.
-                return self._visits[stop] >= 2 * self._n_repeats
-            alone = len(heights) == 1
-            return alone or doubts[stop] <= _SURE or n_rates >= 2 * self._n_repeats
+        places = [self.stops.index(stop) for stop in stops]
+        chosen = self._curves[:, self.stops.index(self.best)]
+        better = self._curves[:, places].max(axis=1) > chosen + EQUAL / 2
+        return float(np.mean(better)) > _UNLIKELY
 
-        wanted = {stop for stop in heights if may_win(stop)}
-        if self._present is not None and self._present in heights:
-            wanted.add(self._present)
-        open_ = [stop for stop in wanted if not is_known(stop)]
-        if not open_:
-            return None
-        fewest = min(self._visits[stop] for stop in open_)
-        turn = [stop for stop in open_ if self._visits[stop] == fewest]
-        others = [stop for stop in turn if stop != self._last_visit] or turn
-        return max(others, key=lambda stop: heights[stop])
+    def most_telling(self) -> list[int]:
+        """Stops to visit, those first after which the choice will be best."""
+        import numpy as np
+
+        curves, value = self._curves, self._value
+        chance = (self._losses < EQUAL).mean(axis=0)
+        weighed = np.argsort(-chance, kind="stable")[:_WEIGHED]
+        spread = max(self.noise, 0.004) / math.sqrt(_AHEAD)
+        dice = np.random.default_rng(len(curves))
+        gains = {}
+        for place in weighed:
+            if not chance[place]:
+                continue
+            true = curves[:, place]
+            works = np.isfinite(true)
+            seen = np.where(works, true + spread * dice.standard_normal(len(true)), 0.0)
+            miss = (seen[:, None] - np.where(works, true, 0.0)[None, :]) / spread
+            weight = np.exp(-0.5 * np.minimum(miss**2, 200.0)) * (works[:, None] == works[None, :])
+            weight /= weight.sum(axis=1, keepdims=True)
+            gains[int(place)] = float((weight @ value).max(axis=1).mean())
+        return [self.stops[place] for place in sorted(gains, key=lambda p: -gains[p])]

@@ -10,6 +10,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from moelauncher.core.played_sweep import PlayedSweep
+from moelauncher.core.played_sweep import play as play_sweep
 from moelauncher.core.sweep import Sweep
 
 Curve = Sequence[float | None]  # tok/s by stop; None: out of memory
@@ -64,6 +66,86 @@ CURVES: Mapping[str, Curve] = {
 }
 
 
+FAMILIES = (
+    "wall",
+    "narrow wall",
+    "cliff",
+    "cliff and wall",
+    "hill",
+    "spike",
+    "plateau",
+    "no-op",
+    "spilled",
+    "table",
+    "table and wall",
+)
+_LASTS = (23, 24, 30, 36, 40, 48, 58, 61, 93)
+
+
+def drawn_curve(family: str, seed: int) -> Curve:
+    """A machine of that kind, its size and its numbers drawn by chance."""
+    dice = random.Random(f"{family} {seed}")
+    last = dice.choice(_LASTS)
+    top, growth = dice.uniform(8, 120), dice.uniform(1.15, 3.0)
+    place = dice.randrange(1, last - 1)
+
+    def falling(stop: int) -> float:
+        """The time for a token grows evenly."""
+        return top / (1 + (growth - 1) * stop / last)
+
+    def hill(low: float, high: float) -> list[float | None]:
+        left, right = dice.uniform(low, high), dice.uniform(0.01, 0.04)
+        return [
+            top / (1 + (left * (place - s) if s < place else right * (s - place)))
+            for s in range(last + 1)
+        ]
+
+    def cliff() -> list[float | None]:
+        drop, slope = dice.uniform(0.08, 0.7), dice.uniform(-0.03, 0.03)
+        return [
+            falling(s)
+            if s >= place
+            else falling(place) * (1 - drop) * max(0.2, 1 - slope * (place - s))
+            for s in range(last + 1)
+        ]
+
+    def table() -> list[float | None]:
+        """A few points as people post them, with one best."""
+        n_points = dice.randrange(4, 8)
+        stops = [0, *sorted(dice.sample(range(1, last), n_points - 2)), last]
+        best = dice.randrange(n_points)
+        rates = [top] * n_points
+        for index in range(best - 1, -1, -1):
+            rates[index] = rates[index + 1] * dice.uniform(0.7, 1.0)
+        for index in range(best + 1, n_points):
+            rates[index] = rates[index - 1] * dice.uniform(0.75, 0.99)
+        return between(dict(zip(stops, rates, strict=True)), last)
+
+    def walled(curve: list[float | None], first: int) -> list[float | None]:
+        return [None if stop < first else speed for stop, speed in enumerate(curve)]
+
+    line: list[float | None] = [falling(stop) for stop in range(last + 1)]
+    until = dice.randrange(last // 3, last)
+    wide = dice.randrange(3, max(4, last // 2))
+    wall = dice.randrange(0, last - 1)
+    return {
+        "wall": lambda: walled(line, wall),
+        "narrow wall": lambda: walled(line, last - dice.randrange(1, 5)),
+        "cliff": cliff,
+        "cliff and wall": lambda: walled(cliff(), wall),
+        "hill": lambda: hill(0.005, 0.03),
+        "spike": lambda: hill(0.03, 0.12),
+        "plateau": lambda: [
+            top / (1 + 0.03 * max(place - s, 0) + 0.025 * max(s - place - wide, 0))
+            for s in range(last + 1)
+        ],
+        "no-op": lambda: [falling(min(s, until)) for s in range(last + 1)],
+        "spilled": lambda: line[::-1],
+        "table": table,
+        "table and wall": lambda: walled(table(), wall),
+    }[family]()
+
+
 @dataclass(frozen=True)
 class Noise:
     """How results scatter: from load to load, from run to run, and by sudden disturbance."""
@@ -73,21 +155,22 @@ class Noise:
     outliers: float = 0.03
 
 
-def play(curve: Curve, seed: int, noise: Noise = Noise(), **options: object) -> Sweep:
+def play(curve: Curve, seed: int, noise: Noise = Noise(), **options: object) -> PlayedSweep:
     """A whole search on one machine; the user's own setting is everything on the CPU."""
     dice = random.Random(seed)
     last = len(curve) - 1
-    sweep = Sweep(last, **{"present": last, **options})  # type: ignore[arg-type]
-    while (stop := sweep.next_stop()) is not None:
+
+    def rate_of(stop: int, _visit: int) -> float | None:
         speed = curve[stop]
         if speed is None:
-            sweep.fail(stop)
-            continue
+            return None
         factor = 1 + dice.gauss(0, noise.load) + dice.gauss(0, noise.run)
         if dice.random() < noise.outliers:
             factor *= dice.uniform(0.5, 0.85)
-        sweep.add(stop, speed * factor)
-    return sweep
+        return speed * max(factor, 0.1)
+
+    sweep = Sweep(last, **{"present": last, **options})  # type: ignore[arg-type]
+    return play_sweep(last, rate_of, sweep=sweep)
 
 
 def best_of(curve: Curve) -> float:
