@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QWidget
 
 from moelauncher.gui import theme as look
+from moelauncher.gui.chat_accessible import say
 from moelauncher.gui.chat_selection import ChatSelection, TextPlace
 from moelauncher.gui.link_question import ask_and_open
 from moelauncher.gui.message_scroll import MessageScroll
@@ -153,7 +154,10 @@ class ChatPointer(MessageScroll):
             return False
         self._focused = order[wanted]
         number, index = self._focused
-        rect = self._column.messages[number].hot_spots[index].rect
+        spot = self._column.messages[number].hot_spots[index]
+        # It is painted: nobody else tells a screen reader where the focus went.
+        say(self, spot.label)
+        rect = spot.rect
         top = self._column.tops[number] + rect.top()
         bar = self.verticalScrollBar()
         if not bar.value() <= top <= bar.value() + self.viewport().height() - rect.height():

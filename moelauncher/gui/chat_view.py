@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
 from moelauncher.core.conversation import Conversation, ShownTurn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
+from moelauncher.gui.chat_accessible import install, say, tell_messages_changed
 from moelauncher.gui.chat_find import ChatFind
 from moelauncher.gui.chat_pointer import ChatPointer
 from moelauncher.gui.message_view import MessageView
@@ -56,6 +56,7 @@ class ChatView(ChatPointer):
         """Forget all messages."""
         self._find.search("")
         self._column.set_messages(())
+        tell_messages_changed(self)
         self._selection.clear()
         self._hover = self._focused = self._copied_in = self._under = None
         self._idle.stop()
@@ -98,6 +99,7 @@ class ChatView(ChatPointer):
         self._column.set_messages(messages)
         self._mark_last()
         self._sync()
+        tell_messages_changed(self)
 
     def add_user_message(self, text: str) -> None:
         """Add a bubble, and go to the end: whoever sends wants to see the reply."""
@@ -178,6 +180,7 @@ class ChatView(ChatPointer):
         self._column.add(message)
         self._mark_last()
         self._sync()
+        tell_messages_changed(self)
         if not self._follow:
             self._chip.show()
 
@@ -187,9 +190,10 @@ class ChatView(ChatPointer):
 
     def _announce(self, text: str) -> None:
         self.setAccessibleDescription(text[:ANNOUNCED_CHARS])
-        if QAccessible.isActive():
-            event = QAccessibleAnnouncementEvent(self, text[:ANNOUNCED_CHARS])
-            QAccessible.updateAccessibility(event)
+        say(self, text[:ANNOUNCED_CHARS])
+
+
+install(ChatView)
 
 
 def _shows(message: MessageView, shown: ShownTurn) -> bool:

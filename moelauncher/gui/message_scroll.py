@@ -7,12 +7,14 @@ timer makes exact, without moving what is being read. GUI thread only.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QPushButton, QWidget
 
 from moelauncher.gui import theme as look
+from moelauncher.gui.chat_accessible import ChatAccessible
 from moelauncher.gui.message_column import TOP_PX, MessageColumn
 from moelauncher.gui.message_view import HotSpot, MessageView, SelectionOf
 
@@ -41,6 +43,8 @@ class MessageScroll(QAbstractScrollArea):
         self._follow = True
         self._syncing = False
         self._hint = ""
+        #: What a screen reader holds of this view; None: none asked.
+        self.accessible: ChatAccessible | None = None
         self._idle = QTimer(self, interval=0)
         self._idle.timeout.connect(self._lay_out_some)
         self._chip = QPushButton(self)
@@ -57,6 +61,26 @@ class MessageScroll(QAbstractScrollArea):
     def following(self) -> bool:
         """Whether new text keeps the view at the end."""
         return self._follow
+
+    @property
+    def messages(self) -> Sequence[MessageView]:
+        """The messages, oldest first."""
+        return self._column.messages
+
+    def message_rect(self, number: int | None) -> QRect:
+        """Where a message is on the screen; None: the part of the chat that is seen."""
+        port = self.viewport()
+        corner = port.mapToGlobal(QPoint(0, 0))
+        if number is None:
+            return QRect(corner, port.size())
+        column = self._column
+        top = column.tops[number] - self.verticalScrollBar().value()
+        size = QSize(round(column.width), round(column.messages[number].height))
+        return QRect(corner + QPoint(round(self._left), round(top)), size)
+
+    def show_message(self, number: int) -> None:
+        """Scroll to a message."""
+        self.verticalScrollBar().setValue(round(self._column.tops[number]) - look.GRID)
 
     def set_empty_hint(self, text: str) -> None:
         """What an empty chat says."""
