@@ -64,6 +64,11 @@ class AppPaths:
         return self.data / "measurements.sqlite3"
 
     @property
+    def bandwidths_file(self) -> Path:
+        """How fast memories are, JSON; losing it costs seconds."""
+        return self.data / "bandwidths.json"
+
+    @property
     def log_file(self) -> Path:
         """The window's newest log."""
         return self.logs / "moelauncher.log"

@@ -19,6 +19,7 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.core.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.backend_modules import DEVICES, LOADING
+from moelauncher.engine.bandwidth_probe import bandwidth
 from moelauncher.engine.child import refusal_reason
 from moelauncher.engine.child_bench import bench_open, bench_repeat
 from moelauncher.engine.devices import list_devices
@@ -131,6 +132,7 @@ OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "dry_run": _dry_run,
     "devices": _devices,
     "build": _build,
+    "bandwidth": bandwidth,
     "bench_open": bench_open,
     "bench_repeat": bench_repeat,
 }
