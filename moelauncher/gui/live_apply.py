@@ -1,4 +1,4 @@
-"""The Live switch: a changed placement applies by itself once the slider was let go.
+"""The switch Apply live: a changed placement applies by itself once the slider was let go.
 
 In: the placement pane's changes. Out: one signal when they have rested, and the moment of
 the last of them, from which the time to the next token is counted. GUI thread.
@@ -20,7 +20,7 @@ class LiveApply(QObject):
     """Watches the pane.
 
     Signals:
-        due: the change has rested; Live is on.
+        due: the change has rested; the switch is on.
     """
 
     due = Signal()

@@ -43,8 +43,9 @@ from moelauncher.gui.theme import (
 )
 
 BAR_HEIGHT = 20
-TITLE_HEIGHT = 20
+TITLE_HEIGHT = 18
 BAR_GAP = 12
+NARROW_GAP = 8  # between more than two bars
 BAR_RADIUS = 4
 GRAB_PX = 6
 STEP_BYTES = 128 * MIB
@@ -248,13 +249,16 @@ class MemoryGauge(QWidget):
 
     def sizeHint(self) -> QSize:
         count = len(self._bars) or 2  # a GPU and main memory, until the meters have answered
-        return QSize(346, count * (TITLE_HEIGHT + BAR_HEIGHT) + (count - 1) * BAR_GAP + 4)
+        return QSize(346, count * (TITLE_HEIGHT + BAR_HEIGHT) + (count - 1) * self._gap() + 4)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.sizeHint().height())
 
+    def _gap(self) -> int:
+        return BAR_GAP if len(self._bars) <= 2 else NARROW_GAP
+
     def _bar_rect(self, index: int) -> QRectF:
-        top = index * (TITLE_HEIGHT + BAR_HEIGHT + BAR_GAP) + TITLE_HEIGHT
+        top = index * (TITLE_HEIGHT + BAR_HEIGHT + self._gap()) + TITLE_HEIGHT
         return QRectF(0.5, top + 0.5, self.width() - 1, BAR_HEIGHT - 1)
 
     def _bar_at(self, position: QPointF) -> int | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from moelauncher.gui.theme import SEGMENT, font, hatch_brush, theme
 
-LINE_HEIGHT = 19
+LINE_HEIGHT = 18
 SWATCH = 9
 ENTRY_GAP = 13
 
@@ -24,14 +24,15 @@ class LegendEntry:
 
 
 class MemoryLegend(QWidget):
-    """Entries in rows. Keeps the height it once needed, so that nothing below it jumps."""
+    """Entries in as many rows as they need."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(self.tr("Memory legend"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self._entries: tuple[LegendEntry, ...] = ()
-        self._lines = 2
         theme().changed.connect(self.update)
 
     def set_entries(self, entries: tuple[LegendEntry, ...]) -> None:
@@ -40,47 +41,37 @@ class MemoryLegend(QWidget):
             return
         self._entries = entries
         self.setAccessibleDescription(", ".join(entry.text for entry in entries))
-        self._grow()
+        self.updateGeometry()
         self.update()
 
-    def _places(self) -> list[tuple[LegendEntry, QRectF]]:
+    def _places(self, room: float) -> list[tuple[LegendEntry, QRectF]]:
         metrics = QFontMetricsF(font("small", figures=True))
         places = []
         x, line = 0.0, 0
         for entry in self._entries:
             width = SWATCH + 6 + metrics.horizontalAdvance(entry.text)
-            if x > 0 and x + width > self.width():
+            if x > 0 and x + width > room:
                 x, line = 0.0, line + 1
             places.append((entry, QRectF(x, line * LINE_HEIGHT, width, LINE_HEIGHT)))
             x += width + ENTRY_GAP
         return places
 
-    def _grow(self) -> None:
-        places = self._places()
-        needed = round(places[-1][1].top() / LINE_HEIGHT) + 1 if places else 0
-        if needed > self._lines:
-            self._lines = needed
-            self.updateGeometry()
+    def heightForWidth(self, width: int) -> int:
+        places = self._places(width)
+        return round(places[-1][1].bottom()) if places else LINE_HEIGHT
 
     def sizeHint(self) -> QSize:
-        return QSize(200, self._lines * LINE_HEIGHT)
+        return QSize(200, self.heightForWidth(self.width()))
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.oldSize().width() != event.size().width():
-            self._lines = 2
-            self._grow()
-            self.updateGeometry()
+        return QSize(0, LINE_HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font("small", figures=True))
         colors = theme().colors
-        for entry, area in self._places():
+        for entry, area in self._places(self.width()):
             swatch = QRectF(area.left(), area.center().y() - SWATCH / 2, SWATCH, SWATCH)
             painter.setPen(QPen(Qt.PenStyle.NoPen))
             if entry.kind == "over":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from moelauncher.core.engine_protocol import LoadReport
@@ -14,10 +14,10 @@ from moelauncher.core.units import MIB, format_bytes, format_gib
 from moelauncher.gui.elided_label import ElidedLabel
 from moelauncher.gui.memory_bars import KINDS, Bar, bars_of, loaded_forecast
 from moelauncher.gui.memory_gauge import MemoryGauge
-from moelauncher.gui.memory_legend import LegendEntry, MemoryLegend
-from moelauncher.gui.pane import Pane
+from moelauncher.gui.memory_legend import LINE_HEIGHT, LegendEntry, MemoryLegend
+from moelauncher.gui.pane import Pane, plain_label
 from moelauncher.gui.plain_tip import plain_tip
-from moelauncher.gui.steady_label import SteadyLabel
+from moelauncher.gui.steady_box import SteadyBox
 from moelauncher.gui.theme import GRID, font, set_tone
 
 
@@ -63,13 +63,20 @@ class MemoryPane(Pane):
         self.gauge = MemoryGauge()
         self.gauge.leave_free_changed.connect(self.leave_free_changed)
         self.legend = MemoryLegend()
-        self.sentence = SteadyLabel(2, font("small", figures=True), "muted")
+        self.sentence = plain_label("", "muted")
+        self.sentence.setWordWrap(True)
+        small = font("small", figures=True)
+        self.sentence.setFont(small)
         self.sentence.setObjectName("memorySentence")
         self.sentence.setAccessibleName(self.tr("About the memory"))
         self.body.setSpacing(GRID)
         self.body.addWidget(self.gauge)
-        self.body.addWidget(self.legend)
-        self.body.addWidget(self.sentence)
+        # Room for what most models need: three rows of legend over two lines of text.
+        words = SteadyBox(3 * LINE_HEIGHT + GRID + 2 * QFontMetrics(small).lineSpacing())
+        words.column.setSpacing(GRID)
+        words.column.addWidget(self.legend)
+        words.column.addWidget(self.sentence)
+        self.body.addWidget(words)
         self._refresh()
 
     def set_forecast(self, forecast: MemoryForecast | None) -> None:
@@ -135,7 +142,7 @@ class MemoryPane(Pane):
         self._imagined = any(bar.imagined for bar in self.gauge.bars)
         if forecast is None:
             self.verdict.set_text("")
-            self.sentence.set_text(self._idle_sentence())
+            self.sentence.setText(self._idle_sentence())
             return
         streams = forecast.streams_from_disk and all(gpu.fits for gpu in forecast.gpus)
         set_tone(self.verdict, "warn" if streams else "good" if forecast.fits else "bad")
@@ -144,12 +151,12 @@ class MemoryPane(Pane):
         if self.verdict.fontMetrics().horizontalAdvance(whole) <= room:
             # Beside the title it is a heading, and headings end without a full stop.
             self.verdict.set_text(whole.removesuffix("."))
-            self.sentence.set_text(self._source_sentence(forecast))
+            self.sentence.setText(self._source_sentence(forecast))
         else:
             self.verdict.set_text(self._short_verdict(forecast), whole)
             # That no GPU is in use is the news there; how much RAM is left stands in the tooltip.
             told = self._imagined and forecast.ram.fits
-            self.sentence.set_text(self._source_sentence(forecast) if told else whole)
+            self.sentence.setText(self._source_sentence(forecast) if told else whole)
         self.sentence.setToolTip(plain_tip(self.sentence.text()))
 
     def _idle_sentence(self) -> str:

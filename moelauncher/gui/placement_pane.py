@@ -109,7 +109,7 @@ class PlacementPane(QWidget):
         for button in (self.all_gpu, self.auto, self.all_cpu):
             row.addWidget(button)
         row.addStretch(1)
-        self._live = TickBox(self.tr("Live"))
+        self._live = TickBox(self.tr("Apply live"))
         self._live.setObjectName("liveSwitch")
         self._live.setAccessibleName(self.tr("Apply changes by themselves"))
         self._live.setToolTip(

@@ -223,7 +223,7 @@ class Session(QObject):
         return self.state in BUSY_STATES
 
     def _apply_live(self, _: object = None) -> None:
-        """Apply what the Live switch has waiting, as soon as it can be."""
+        """Apply what the switch Apply live has waiting, as soon as it can be."""
         offered, plan = self._controls(), self.planner.plan
         if not self._live.waits or plan is None or offered.why_not == "no_change":
             return

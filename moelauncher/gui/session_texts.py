@@ -151,8 +151,8 @@ class SessionTexts(QObject):
         return self.tr("Select a model first.")
 
     def live_does_not_fit(self) -> str:
-        """Said when Live leaves a change alone."""
-        return self.tr("This does not fit, so Live leaves it: press Apply to try all the same.")
+        """Said when Apply live leaves a change alone."""
+        return self.tr("This does not fit, so it was not applied: press Apply to try all the same.")
 
     def restored(self, facts: ModelFacts) -> str:
         """Said when a load failed and the model before it is there again."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from moelauncher.gui.setting_plot import SettingPlot
     from moelauncher.gui.speed_plot import SpeedPlot
 
-PLOT_HEIGHT = 112
+PLOT_HEIGHT = 72
 TALLEST_PLOT = 320
 
 

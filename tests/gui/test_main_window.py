@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ from moelauncher.core.session_state import Selection, SessionState, controls
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
-from tests.helpers.memory_values import MIB, device, forecast, snapshot
+from tests.helpers.memory_values import GIB, MIB, device, forecast, snapshot
+
+TOO_MUCH = (
+    "78.0 GiB too much on the GPU: move 5 more expert layers to the CPU, or shrink the context"
+)
 
 
 @pytest.fixture
@@ -98,14 +103,36 @@ def test_nothing_is_cut_at_any_size(qtbot, window: MainWindow, width: int, heigh
         assert scroll.verticalScrollBar().maximum() > 0
 
 
-def test_at_1280_by_800_the_right_side_needs_no_scrolling(qtbot, window: MainWindow) -> None:
+@pytest.mark.parametrize("n_gpus", [1, 2])
+def test_at_1280_by_800_the_right_side_needs_no_scrolling(
+    qtbot, window: MainWindow, n_gpus: int
+) -> None:
     shown(qtbot, window, 1280, 800)
     window.speed.build_plot()
+    # All kinds of memory, and too much of it: legend and sentence are at their longest.
+    gpus = [device(f"CUDA{n}", recurrent_bytes=MIB * 60) for n in range(n_gpus)]
+    gpus[0] = replace(gpus[0], expert_bytes=20 * gpus[0].expert_bytes)
     window.memory.set_snapshot(snapshot())
-    # All kinds of memory: the legend is at its longest.
-    window.memory.set_forecast(forecast(device(recurrent_bytes=MIB * 60), text="fits"))
+    window.memory.set_forecast(forecast(*gpus, text=TOO_MUCH))
     qtbot.wait(1)
     assert window.findChild(QScrollArea, "rightSide").verticalScrollBar().maximum() == 0
+
+
+def test_panes_stay_where_they_are_whatever_the_memory_pane_says(qtbot, window: MainWindow) -> None:
+    shown(qtbot, window, 1280, 800)
+    window.speed.build_plot()
+    places = []
+    for values in (
+        None,
+        forecast(device(), text="fits"),
+        forecast(device(recurrent_bytes=MIB * 60, expert_bytes=20 * GIB), text=TOO_MUCH),
+        forecast(device(), text="fits", note="The dry run took too long."),
+    ):
+        window.memory.set_snapshot(snapshot())
+        window.memory.set_forecast(values)
+        qtbot.wait(1)
+        places.append([pane.geometry() for pane in (window.placement, window.speed)])
+    assert all(place == places[0] for place in places)
 
 
 def test_a_larger_window_is_a_larger_chat(qtbot, window: MainWindow) -> None:
