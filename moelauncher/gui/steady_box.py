@@ -1,4 +1,4 @@
-"""A box that keeps its height while what it holds grows and shrinks, so that nothing below jumps."""
+"""A box that keeps its height while its content grows and shrinks: nothing below it jumps."""
 
 from __future__ import annotations
 
