@@ -16,25 +16,24 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QCoreApplication,
     QObject,
     QTimer,
-    QtMsgType,
-    QUrl,
     Signal,
-    qInstallMessageHandler,
 )
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QIcon
+from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
 from moelauncher import __version__
 from moelauncher.cli import base_folder
+from moelauncher.commands.examination import examine_anew, see_gpus_at_start
 from moelauncher.core import settings as keys
+from moelauncher.core.build_facts import build_facts
 from moelauncher.core.default_gpus import default_gpus
+from moelauncher.core.doctor_facts import GpuSightings
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult
@@ -44,6 +43,7 @@ from moelauncher.core.log_file import LogSetup
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import app_paths
 from moelauncher.core.placement import Placement
+from moelauncher.core.releases import Release, releases_url
 from moelauncher.core.resources import resource_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
@@ -66,9 +66,11 @@ from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.last_run import LastRun
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
+from moelauncher.gui.program_desk import ProgramDesk
 from moelauncher.gui.services import Services, no_hub
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
+from moelauncher.gui.uncaught_errors import catch_what_is_left
 from moelauncher.meters.condition_watch import MachineWatch
 from moelauncher.meters.meter_thread import MeterThread, default_sources
 from moelauncher.meters.ram import available_ram_bytes
@@ -82,15 +84,6 @@ _log = logging.getLogger(__name__)
 PLOT_AFTER_MS = 150
 #: It also waits for the list's first rows to be all there, but no longer than this.
 PLOT_WAITS_MS = 2000
-
-_QT_LEVELS = {
-    QtMsgType.QtDebugMsg: logging.DEBUG,
-    QtMsgType.QtInfoMsg: logging.INFO,
-    QtMsgType.QtWarningMsg: logging.WARNING,
-    QtMsgType.QtCriticalMsg: logging.ERROR,
-    QtMsgType.QtFatalMsg: logging.CRITICAL,
-}
-
 
 #: How long a thread may keep the interpreter while another one waits for it.
 SWITCH_INTERVAL_S = 0.0005
@@ -123,7 +116,8 @@ class Program(QObject):
         self._child = Child(broken=BrokenBackends(self._paths.broken_backends_file))
         self._watch = DeviceWatch(self._child)
         self.window = MainWindow(ModelListPane(), ChatPane())
-        self.session = Session(self.window, self._services(), self)
+        services = self._services()
+        self.session = Session(self.window, services, self)
         self._meters = MeterThread(default_sources(self._watch.devices), self.snapshot.emit)
         self._jobs = JobRunner(self)
         self.snapshot.connect(self.session.on_snapshot)
@@ -131,9 +125,10 @@ class Program(QObject):
         self.session.outcome.accounts.compared.connect(self._compared)
         self._advice = GpuAdvice(self)
         self.snapshot.connect(self._advice.on_snapshot)
-        self._advice.advice.connect(lambda text: self.window.status.set_message(text, "warning"))
+        self.desk = ProgramDesk(self.window, self.session, services, self)
+        self._advice.seen.connect(self.desk.gpus_seen)
+        self._advice.advice.connect(self._tell_of_gpu)
         self.window.closing.connect(self.close)
-        self.window.log.folder_requested.connect(self._open_log_folder)
         stored = self._state.get("window")
         if isinstance(stored, dict):
             self.window.restore(stored)
@@ -171,6 +166,7 @@ class Program(QObject):
         self._child.close()
         # A long chat may be written to the disk now; nobody has to watch that.
         self.window.hide()
+        self.desk.close()
         self.session.close()
         self._jobs.close()
         self._state.save()
@@ -195,6 +191,8 @@ class Program(QObject):
             dry_run=self._dry_run,
             tune=self._tune,
             hub=_hub,
+            examine=partial(examine_anew, self._paths, settings),
+            newest_release=_newest_release,
         )
 
     def _dry_run(
@@ -259,8 +257,15 @@ class Program(QObject):
             self._build_known,
             _note,
         )
+        self._jobs.start(
+            "gpus",
+            lambda report, cancelled: see_gpus_at_start(self._child),
+            self._gpus_seen,
+            _note,
+        )
         self.session.chat.start()
         self.session.library.refresh()
+        self.desk.start(has_wish=self._arguments.model is not None or self._arguments.demo)
         if self._arguments.model is not None:
             self.session.library.add_paths([self._arguments.model])
         elif self._arguments.demo:
@@ -309,7 +314,7 @@ class Program(QObject):
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)
         self._devices_seen = True
-        self._advice.set_devices(devices)
+        self.desk.set_devices(devices)
         self.session.planner.set_devices(devices)
         self.session.tuning.set_devices(devices)
         gpus = default_gpus(devices)
@@ -320,7 +325,6 @@ class Program(QObject):
 
     def _build_known(self, build: object) -> None:
         assert isinstance(build, InstalledBuild)
-        self._advice.set_notes(build.notes)
         _log.info("llama.cpp build: %s", build)
         if isinstance(build, InstalledBuild):
             self.session.tuning.set_build(build.version)
@@ -328,8 +332,13 @@ class Program(QObject):
     def _no_build(self, error: LauncherError) -> None:
         self.window.status.set_message(error.sentence, "error")
 
-    def _open_log_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._paths.logs)))
+    def _gpus_seen(self, sightings: object) -> None:
+        assert isinstance(sightings, GpuSightings)
+        self._advice.set_sightings(sightings)
+
+    def _tell_of_gpu(self, text: str) -> None:
+        offer = QCoreApplication.translate("app", "Doctor…")
+        self.window.status.set_message(text, "warning", offer, self.desk.open_doctor)
 
 
 def build(argv: Sequence[str]) -> Program:
@@ -368,7 +377,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if _handed_over(_arguments(argv)):
         return 0
     program = build(argv)
-    _catch_what_is_left(program)
+    catch_what_is_left(program.window.status)
     program.watch_run()
     # Ctrl+C in the terminal closes the window as its frame's button does.
     signal.signal(signal.SIGINT, lambda *_: program.window.close())
@@ -415,32 +424,12 @@ def _hub() -> Hub:
     return Repositories()
 
 
+def _newest_release() -> Release:
+    # On a pool thread, and only when it is asked for.
+    from moelauncher.hub.release_check import newest_release
+
+    return newest_release(releases_url(build_facts()))
+
+
 def _note(error: LauncherError) -> None:
     _log.warning("%s %s", error.sentence, error.details)
-
-
-def _catch_what_is_left(program: Program) -> None:
-    """Send what nobody caught to the log: each kind of error is shown once."""
-    shown: set[str] = set()
-
-    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        _log.error("not caught", exc_info=(kind, error, trace))
-        if kind.__name__ not in shown:
-            shown.add(kind.__name__)
-            text = QCoreApplication.translate(
-                "app", "Something went wrong inside the program: {error}. The log has the details."
-            )
-            program.window.status.set_message(text.format(error=error), "error")
-
-    def tell_of_thread(args: threading.ExceptHookArgs) -> None:
-        if args.exc_value is not None:
-            _log.error(
-                "not caught in a thread",
-                exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
-            )
-
-    sys.excepthook = tell
-    threading.excepthook = tell_of_thread
-    qInstallMessageHandler(
-        lambda kind, _, text: logging.getLogger("qt").log(_QT_LEVELS.get(kind, 20), "%s", text)
-    )

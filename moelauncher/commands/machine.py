@@ -8,14 +8,18 @@ from dataclasses import dataclass, replace
 from moelauncher.commands.arguments import ALL, AUTO, GpuWish
 from moelauncher.commands.terminal import note
 from moelauncher.core import launch_plan
+from moelauncher.core import settings as keys
 from moelauncher.core.auto_placement import Machine, auto_placement, place_at
+from moelauncher.core.default_gpus import allowed_devices
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError, WrongArguments
 from moelauncher.core.forecast import DryRunResult, Margins
 from moelauncher.core.kv_cache import kv_type_problem
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.own_share import OwnShare
+from moelauncher.core.paths import app_paths
 from moelauncher.core.placement import Placement, PlacementDevice, expert_stops
+from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_devices, dry_run_or_problem
@@ -46,7 +50,8 @@ def machine_of(options: argparse.Namespace, child: Child) -> Machine:
     if wishes:
         return _pretended(options, wishes)
     try:
-        devices = describe_devices(child)
+        chosen = Settings.load(app_paths(options.basedir).settings_file).get(keys.GPU_DEVICES)
+        devices = list(allowed_devices(describe_devices(child), chosen))
     except LauncherError as error:
         note(error.sentence)
         devices = []

@@ -38,6 +38,18 @@ def default_gpus(devices: Sequence[BackendDevice]) -> tuple[BackendDevice, ...]:
     return (*remote, *(cards or integrated))
 
 
+def allowed_devices(
+    devices: Sequence[BackendDevice], names: Sequence[str]
+) -> tuple[BackendDevice, ...]:
+    """The devices without the GPUs that the user did not name; all where none of ``names`` is
+    there, as after a card was taken out."""
+    wanted = {name.lower() for name in names}
+    named = [one for one in devices if one.name.lower() in wanted and one.kind in ("gpu", "igpu")]
+    if not named:
+        return tuple(devices)
+    return tuple(one for one in devices if one in named or one.kind not in ("gpu", "igpu"))
+
+
 def shares_ram(device: BackendDevice) -> bool:
     """Whether the device's memory is main memory: it must not be counted twice."""
     return device.kind == "igpu"

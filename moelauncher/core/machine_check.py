@@ -1,70 +1,43 @@
 """Is this machine set up to run models well? One verdict a question, with what to do.
 
-In: what the meters, the installed build and the system say. Out: :class:`Verdict` values,
-in the order of a reader's questions. Pure; any thread.
+In: :class:`DoctorFacts`. Out: :class:`Verdict` values, in the order of a reader's questions.
+Pure; any thread. What concerns GPUs is in ``gpu_check``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
+from moelauncher.core.doctor_facts import DiskSpeed, DoctorFacts
+from moelauncher.core.gpu_check import check_gpus
+from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.translate import tr
-from moelauncher.core.units import GIB, format_bytes
-
-GOOD, WARNING, BAD = "good", "warning", "bad"
+from moelauncher.core.units import GIB, format_bytes, format_duration
+from moelauncher.core.verdict import BAD, GOOD, WARNING, Verdict
 
 #: Below this even a small MoE model does not fit beside the system.
 _LITTLE_RAM_BYTES = 8 * GIB
 _USUAL_RAM_BYTES = 24 * GIB
 #: A swapped-out machine reads weights from the disk at every token.
 _MUCH_SWAP_BYTES = 1 * GIB
-#: A GPU with less free cannot hold attention and KV cache of a usual model.
-_LITTLE_VRAM_BYTES = 2 * GIB
-_HOT_C = 87.0
+#: One module of slow memory; two of the usual kind read twice as much and more.
+_SLOW_RAM = 20e9
+#: Below an SSD's speed, and below a usual hard disk's.
+_USUAL_DISK, _SLOW_DISK = 300e6, 80e6
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """``level`` is "good", "warning" or "bad"; ``advice`` is "" where all is well."""
-
-    level: str
-    subject: str
-    text: str
-    advice: str = ""
-
-
-def check_machine(
-    snapshot: MachineSnapshot,
-    devices: Sequence[BackendDevice],
-    *,
-    build_problem: str = "",
-    system_info: str = "",
-    physical_cores: int | None = None,
-) -> tuple[Verdict, ...]:
-    """All verdicts. ``build_problem`` says why llama.cpp does not start, "" where it does.
-
-    ``system_info`` is llama.cpp's own line about the processor features it was built for.
-    """
+def check_machine(facts: DoctorFacts) -> tuple[Verdict, ...]:
+    """All verdicts, in the order of a reader's questions."""
     return (
-        _build(build_problem),
-        *_gpus(snapshot, devices, build_problem),
-        _ram(snapshot),
-        *_swap(snapshot),
-        *_cpu(system_info, physical_cores),
+        *_build(facts),
+        *check_gpus(facts.snapshot, facts.sightings),
+        _ram(facts.snapshot),
+        *_ram_speed(facts.ram_bytes_per_s),
+        *_swap(facts.snapshot),
+        *_cpu(facts),
+        *_disk(facts.disk),
+        *_variables(facts),
     )
-
-
-def unused_gpu(snapshot: MachineSnapshot, devices: Sequence[BackendDevice]) -> Verdict | None:
-    """The verdict on a GPU that a driver sees and llama.cpp does not use; None where all is well.
-
-    Where none is used at all the advice is to mend the build or the driver.
-    """
-    for verdict in _gpus(snapshot, devices, ""):
-        if any(gpu.name == verdict.subject and gpu.device_name is None for gpu in snapshot.gpus):
-            return verdict
-    return None
 
 
 def worst(verdicts: Sequence[Verdict]) -> str:
@@ -73,101 +46,22 @@ def worst(verdicts: Sequence[Verdict]) -> str:
     return BAD if BAD in levels else WARNING if WARNING in levels else GOOD
 
 
-def _build(problem: str) -> Verdict:
-    if problem:
-        return Verdict(BAD, "llama.cpp", problem, tr("Install llama-cpp-python again."))
-    return Verdict(GOOD, "llama.cpp", tr("llama.cpp starts."))
-
-
-def _gpus(
-    snapshot: MachineSnapshot, devices: Sequence[BackendDevice], build_problem: str
-) -> tuple[Verdict, ...]:
-    if build_problem:
-        return ()
-    usable = [device for device in devices if device.kind in ("gpu", "igpu")]
-    unused = [gpu for gpu in snapshot.gpus if gpu.device_name is None]
-    if not usable:
-        if unused:
-            return (
-                Verdict(
-                    BAD,
-                    unused[0].name,
-                    tr("This build of llama.cpp cannot use the GPU."),
-                    tr("Install the Vulkan or CUDA build: README, under “With your GPU”."),
-                ),
-            )
-        return (
-            Verdict(
-                WARNING,
-                "GPU",
-                tr("No GPU was found; everything is computed by the processor."),
-                tr("If there is one, install its driver and the GPU build (README)."),
-            ),
+def _build(facts: DoctorFacts) -> tuple[Verdict, ...]:
+    build = facts.build
+    if build.problem:
+        advice = (
+            tr("Install MoE Launcher again.")
+            if facts.sightings.packaged
+            else tr("Install llama-cpp-python again.")
         )
-    readings = {gpu.device_name: gpu for gpu in snapshot.gpus}
-    verdicts = [_gpu(device, readings.get(device.name)) for device in usable]
-    verdicts += [
-        Verdict(
-            WARNING,
-            gpu.name,
-            tr("llama.cpp does not see this GPU."),
-            tr("Another build of llama-cpp-python may use it (README, “With your GPU”)."),
-        )
-        for gpu in unused
-    ]
-    return tuple(verdicts)
-
-
-def _gpu(device: BackendDevice, reading: GpuReading | None) -> Verdict:
-    subject = f"{device.name} ({device.description})"
-    if _is_software(device):
-        return Verdict(
-            WARNING,
-            subject,
-            tr("This is no real GPU but a program that imitates one."),
-            tr("Install the driver of your GPU."),
-        )
-    free = device.free_bytes if reading is None else reading.free_bytes
-    total = device.total_bytes if reading is None else reading.total_bytes
-    if reading is not None and reading.throttle_reasons:
-        return Verdict(
-            WARNING,
-            subject,
-            tr("The GPU is slowed down: {reasons}.").format(
-                reasons=", ".join(reading.throttle_reasons)
-            ),
-            tr("Check its cooling and power supply."),
-        )
-    if reading is not None and (reading.temperature_c or 0) >= _HOT_C:
-        return Verdict(
-            WARNING,
-            subject,
-            tr("The GPU is hot: {degrees:.0f} °C.").format(degrees=reading.temperature_c),
-            tr("Check its cooling."),
-        )
-    if free is None:
-        return Verdict(GOOD, subject, tr("llama.cpp can use this GPU."))
-    if free < _LITTLE_VRAM_BYTES:
-        return Verdict(
-            WARNING,
-            subject,
-            tr("Only {free} of {total} VRAM is free.").format(
-                free=format_bytes(free), total=format_bytes(total)
-            ),
-            tr("Close programs that use the GPU."),
-        )
-    return Verdict(
-        GOOD,
-        subject,
-        tr("{free} of {total} VRAM is free.").format(
-            free=format_bytes(free), total=format_bytes(total)
-        ),
+        return (Verdict(BAD, "llama.cpp", build.problem, advice),)
+    parts = ", ".join(part for part in (build.version, *build.gpu_modules) if part)
+    text = tr("llama.cpp starts ({what}).").format(what=parts) if parts else tr("llama.cpp starts.")
+    notes = (
+        Verdict(WARNING, "llama.cpp", note, tr("The lines on the GPU say what to do."))
+        for note in build.notes
     )
-
-
-def _is_software(device: BackendDevice) -> bool:
-    name = device.description.lower()
-    return "llvmpipe" in name or "swiftshader" in name or "basic render" in name
+    return (Verdict(GOOD, "llama.cpp", text), *notes)
 
 
 def _ram(snapshot: MachineSnapshot) -> Verdict:
@@ -201,9 +95,69 @@ def _swap(snapshot: MachineSnapshot) -> tuple[Verdict, ...]:
     )
 
 
-def _cpu(system_info: str, physical_cores: int | None) -> tuple[Verdict, ...]:
+def _ram_speed(bytes_per_s: float | None) -> tuple[Verdict, ...]:
+    if bytes_per_s is None:
+        return ()
+    text = tr("RAM is read at {rate:.1f} GB/s.").format(rate=bytes_per_s / 1e9)
+    subject = tr("RAM speed")
+    if bytes_per_s < _SLOW_RAM:
+        advice = tr(
+            "Two equal memory modules, and the memory profile (XMP, EXPO) switched on in the "
+            "BIOS, can double it: so fast experts in RAM answer."
+        )
+        return (Verdict(WARNING, subject, text, advice),)
+    return (Verdict(GOOD, subject, text),)
+
+
+def _disk(disk: DiskSpeed | None) -> tuple[Verdict, ...]:
+    if disk is None:
+        return ()
+    subject = tr("disk")
+    if disk.bytes_per_s is None:
+        text = tr("The speed of {folder} is unknown: {reason}.").format(
+            folder=disk.folder, reason=disk.problem or tr("it was not measured")
+        )
+        return (Verdict(GOOD, subject, text),)
+    text = tr("{folder} is read at {rate:.0f} MB/s: 20 GiB take {time}.").format(
+        folder=disk.folder,
+        rate=disk.bytes_per_s / 1e6,
+        time=format_duration(20 * GIB / disk.bytes_per_s),
+    )
+    if disk.bytes_per_s >= _USUAL_DISK:
+        return (Verdict(GOOD, subject, text),)
+    level = WARNING if disk.bytes_per_s >= _SLOW_DISK else BAD
+    return (Verdict(level, subject, text, tr("Keep models on an SSD in this machine.")),)
+
+
+def _variables(facts: DoctorFacts) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(
+            WARNING,
+            name,
+            tr("It names a folder that is not there: {folder}.").format(folder=folder),
+            tr("An uninstalled toolkit left it; remove the variable."),
+        )
+        for name, folder in facts.stale_variables.items()
+        if not any(name in note for note in facts.build.notes)
+    )
+
+
+def _cpu(facts: DoctorFacts) -> tuple[Verdict, ...]:
     verdicts = []
-    if "AVX = 1" in system_info and "AVX2 = 1" not in system_info:
+    physical_cores, build = facts.physical_cores, facts.build
+    best = build.cpu_variants[0] if build.cpu_variants else None
+    if build.cpu_variant is not None and build.cpu_variant != best:
+        verdicts.append(
+            Verdict(
+                WARNING,
+                "CPU",
+                tr("llama.cpp runs as “{used}”, though this processor can run “{best}”.").format(
+                    used=build.cpu_variant, best=best
+                ),
+                tr("Set “Processor variant” back to auto."),
+            )
+        )
+    if "AVX = 1" in build.features and "AVX2 = 1" not in build.features and best is None:
         verdicts.append(
             Verdict(
                 WARNING,
@@ -221,4 +175,9 @@ def _cpu(system_info: str, physical_cores: int | None) -> tuple[Verdict, ...]:
                 tr("Experts in RAM are computed by it, so keep as many on the GPU as fit."),
             )
         )
-    return tuple(verdicts) or (Verdict(GOOD, "CPU", tr("Nothing speaks against the processor.")),)
+    if verdicts:
+        return tuple(verdicts)
+    if best is None or physical_cores is None:
+        return (Verdict(GOOD, "CPU", tr("Nothing speaks against the processor.")),)
+    text = tr("{n} cores, and llama.cpp's best variant for them ({variant}).")
+    return (Verdict(GOOD, "CPU", text.format(n=physical_cores, variant=best)),)

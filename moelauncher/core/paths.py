@@ -1,11 +1,14 @@
 """Where the program keeps its things: the platform's folders, or all under one.
 
-In: ``--basedir`` or nothing. Out: :class:`AppPaths`. Nothing is created until asked for.
+In: ``--basedir`` or nothing. Out: :class:`AppPaths`. Nothing is created until asked for. A
+package with a folder ``portable`` beside its program keeps everything in that folder.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,8 +97,32 @@ class AppPaths:
         return self.cache / "sample"
 
 
+#: The folder beside the program that makes it portable.
+PORTABLE_FOLDER = "portable"
+
+
+def portable_folder(
+    program: Path = Path(sys.executable),
+    *,
+    frozen: bool = bool(getattr(sys, "frozen", False)),
+    environ: Mapping[str, str] = os.environ,
+) -> Path | None:
+    """The folder that a portable copy keeps its things in; None where it is none.
+
+    Only a package can be portable: a checkout's Python lies in a folder that is not its own.
+    """
+    if not frozen:
+        return None
+    # An AppImage runs from a folder that is mounted for it; what the user sees is its file.
+    beside = Path(environ.get("APPIMAGE") or program).parent / PORTABLE_FOLDER
+    return beside if beside.is_dir() else None
+
+
 def app_paths(basedir: Path | None = None) -> AppPaths:
-    """The folders under ``basedir``, or where this platform puts such things."""
+    """The folders under ``basedir``, or in a portable copy, or where this platform puts such
+    things."""
+    if basedir is None:
+        basedir = portable_folder()
     if basedir is not None:
         base = basedir.expanduser().absolute()
         return AppPaths(

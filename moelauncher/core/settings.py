@@ -199,6 +199,14 @@ CPU_VARIANT = Setting(
     "name, as the doctor lists them. Holds from the next start of the program on.",
     _text,
 )
+GPU_DEVICES: Setting[tuple[str, ...]] = Setting(
+    "gpu.devices",
+    (),
+    "GPUs used",
+    "Names of the GPUs that models are placed on, as llama.cpp calls them (Vulkan0, CUDA1). "
+    "Empty: all that llama.cpp would take by itself.",
+    _texts,
+)
 IDLE_UNLOAD_MINUTES = Setting(
     "engine.idle_unload_minutes",
     0,
@@ -296,6 +304,7 @@ ALL_SETTINGS: tuple[Setting[object], ...] = cast(
         USE_MMAP,
         BACKENDS,
         CPU_VARIANT,
+        GPU_DEVICES,
         IDLE_UNLOAD_MINUTES,
         TEMPERATURE,
         TOP_K,

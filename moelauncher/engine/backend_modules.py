@@ -126,18 +126,24 @@ def wish_for(backends: str, cpu_variant: str, environ: MutableMapping[str, str])
 
 
 def find_modules(folder: Path) -> dict[str, Path]:
-    """Module name ("vulkan", "cpu-haswell") to its file. Libraries with versions are links."""
-    try:
-        files = sorted(folder.iterdir())
-    except OSError:
-        return {}
+    """Module name ("vulkan", "cpu-haswell") to its file. Libraries with versions are links.
+
+    A module that brings libraries of its own, as CUDA's does, may lie in a folder below.
+    """
     found = {}
-    for file in files:
+    for file in (*_files(folder), *(below for one in _files(folder) for below in _files(one))):
         match = _MODULE.fullmatch(file.name)
         if match and match["name"] not in _NOT_MODULES:
-            found[match["name"]] = file
+            found.setdefault(match["name"], file)
     # Without a single processor variant this is an ordinary build, whose libraries are linked.
     return found if any(name.startswith(_CPU_PREFIX) for name in found) else {}
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # also where it is none
+        return []
 
 
 def names_of(text: str) -> frozenset[str]:

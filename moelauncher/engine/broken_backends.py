@@ -27,13 +27,7 @@ from moelauncher.engine.backend_modules import (
     listed,
     names_of,
 )
-
-#: Where a Vulkan driver announces itself on Linux; a changed driver changes these.
-_DRIVER_FOLDERS = (
-    Path("/usr/share/vulkan/icd.d"),
-    Path("/usr/local/share/vulkan/icd.d"),
-    Path("/etc/vulkan/icd.d"),
-)
+from moelauncher.engine.vulkan_survey import DRIVER_FOLDERS
 
 
 def suspect_of(last_words: Iterable[str]) -> str | None:
@@ -107,8 +101,8 @@ class BrokenBackends:
             return frozenset()
 
 
-def driver_fingerprint(folders: Iterable[Path] = _DRIVER_FOLDERS) -> str:
-    """Changes when a graphics driver or this program is updated."""
+def driver_fingerprint(folders: Iterable[Path] = DRIVER_FOLDERS) -> str:
+    """Changes when a graphics driver or this program is updated: a driver changes its manifest."""
     parts = [__version__, sys.platform]
     for folder in folders:
         with contextlib.suppress(OSError):

@@ -28,6 +28,7 @@ from moelauncher.engine.load_model import check_context, context_params, file_st
 from moelauncher.engine.native import Native, load_native, log_to
 from moelauncher.engine.placement_json import context_from_json, placement_from_json
 from moelauncher.engine.placement_overrides import NativePlacement
+from moelauncher.engine.vulkan_survey import survey_here
 
 #: What llama.cpp puts before a reason: its function names, and what it was doing.
 _PREAMBLE = re.compile(r"^(?:\w+: )*(?:error loading model(?: \w+)*: )*(?:\w+: )*")
@@ -128,11 +129,16 @@ def _build(_parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _vulkan(_parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return survey_here()
+
+
 OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "dry_run": _dry_run,
     "devices": _devices,
     "build": _build,
     "bandwidth": bandwidth,
+    "vulkan": _vulkan,
     "bench_open": bench_open,
     "bench_repeat": bench_repeat,
 }

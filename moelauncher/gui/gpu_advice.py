@@ -1,17 +1,16 @@
 """Says on the first screen when a GPU that is there is not used, and how to mend that.
 
-In: the build's devices and notes, and meter snapshots. Out: :attr:`advice`, emitted once,
-when all three are known. The window's thread.
+In: who sees which GPU, and meter snapshots. Out: :attr:`advice`, emitted once, when both are
+known. The window's thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QObject, Signal
 
-from moelauncher.core.machine import BackendDevice, MachineSnapshot
-from moelauncher.core.machine_check import unused_gpu
+from moelauncher.core.doctor_facts import GpuSightings
+from moelauncher.core.gpu_check import unused_gpu
+from moelauncher.core.machine import MachineSnapshot
 
 
 class GpuAdvice(QObject):
@@ -19,31 +18,29 @@ class GpuAdvice(QObject):
 
     Signals:
         advice: a sentence or two, where there is something to mend.
+        seen: the snapshot and the sightings (once), whatever they say.
     """
 
     advice = Signal(str)
+    seen = Signal(object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._devices: Sequence[BackendDevice] | None = None
-        self._notes: Sequence[str] | None = None
+        self._sightings: GpuSightings | None = None
         self._told = False
 
-    def set_devices(self, devices: Sequence[BackendDevice]) -> None:
-        """What llama.cpp can compute on."""
-        self._devices = devices
-
-    def set_notes(self, notes: Sequence[str]) -> None:
-        """What the build had to leave out, as sentences."""
-        self._notes = notes
+    def set_sightings(self, sightings: GpuSightings) -> None:
+        """What llama.cpp, the bus and Vulkan see."""
+        self._sightings = sightings
 
     def on_snapshot(self, snapshot: MachineSnapshot) -> None:
-        """What the drivers see."""
-        if self._told or self._devices is None or self._notes is None:
+        """What the meters see."""
+        if self._told or self._sightings is None:
             return
         self._told = True
-        parts = list(self._notes)
-        verdict = unused_gpu(snapshot, self._devices)
+        self.seen.emit(snapshot, self._sightings)
+        parts = list(self._sightings.build.notes)
+        verdict = unused_gpu(snapshot, self._sightings)
         if verdict is not None:
             parts.append(f"{verdict.subject}: {verdict.text} {verdict.advice}".strip())
         if parts:

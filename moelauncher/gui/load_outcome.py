@@ -48,10 +48,8 @@ class LoadOutcome(QObject):
         self.accounts = accounts
         self.build_text = ""
         self._loaded: tuple[ModelFacts, LaunchPlan, LoadReport] | None = None
-        self._action: Callable[[], None] | None = None
         self._doubted: tuple[Path, LaunchChoices] | None = None
         self.dialog = LoadReportDialog(window)
-        window.status.offer_taken.connect(self._take_offer)
         window.memory.report_requested.connect(self.show_report)
         accounts.compared.connect(self._compared)
         accounts.spilled.connect(self._spilled)
@@ -197,13 +195,7 @@ class LoadOutcome(QObject):
         return self.tr("Load with {what}").format(what=", ".join(parts))
 
     def _offer(self, text: str, level: str, offer: str, action: Callable[[], None]) -> None:
-        self._action = action
-        self._window.status.set_message(text, level, offer)
-
-    def _take_offer(self) -> None:
-        action, self._action = self._action, None
-        if action is not None:
-            action()
+        self._window.status.set_message(text, level, offer, action)
 
     def _go(self, choices: LaunchChoices) -> None:
         self._planner.take(choices)

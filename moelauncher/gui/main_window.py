@@ -101,6 +101,7 @@ class _RightSide(QScrollArea):
 
 class MainWindow(QMainWindow):
     """All panes as attributes: model_list, heading, chat, memory, placement, speed, status, log.
+    ``center`` holds them all.
 
     Signals:
         paths_dropped: a list of Path, files and folders, dropped anywhere.
@@ -155,7 +156,7 @@ class MainWindow(QMainWindow):
         column.addWidget(rule())
         column.addWidget(self.status)
         self.setCentralWidget(center)
-        self._center = center
+        self.center = center
         self._drop_hint = _DropHint(center)
 
         self.status.warnings_clicked.connect(self.toggle_log)
@@ -277,7 +278,7 @@ class MainWindow(QMainWindow):
         event.acceptProposedAction()
         self._drop_hint.what = self._meant(event, over, paths)
         self._drop_hint.update()
-        self._drop_hint.setGeometry(self._center.rect())
+        self._drop_hint.setGeometry(self.center.rect())
         self._drop_hint.raise_()
         self._drop_hint.show()
 

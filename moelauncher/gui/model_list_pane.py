@@ -68,6 +68,7 @@ class ModelListPane(QWidget):
         demo_requested(): build the sample model.
         demo_cancel_requested(): stop building it.
         copy_path_requested(object): the entry whose path is wanted on the clipboard.
+        count_changed(int, bool): so many models are listed, and whether it is still looked.
 
     ``menus`` has signals of its own, for what its actions ask for.
     """
@@ -80,6 +81,7 @@ class ModelListPane(QWidget):
     demo_requested = Signal()
     demo_cancel_requested = Signal()
     copy_path_requested = Signal(object)
+    count_changed = Signal(int, bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -124,6 +126,7 @@ class ModelListPane(QWidget):
         column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
         for first, then in pairwise(
             (
+                self.program_button,
                 self.folder_button,
                 self.refresh_button,
                 self.filter,
@@ -243,6 +246,14 @@ class ModelListPane(QWidget):
         header.setFixedHeight(look.HEADER_HEIGHT)
         title = plain_label(self.tr("Models"), parent=header)
         title.setFont(look.font("body", bold=True))
+        self.program_button = QToolButton(header)
+        self.program_button.setObjectName("programButton")
+        self.program_button.setText("☰")
+        self.program_button.setFixedHeight(look.CONTROL_HEIGHT)
+        self.program_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.program_button.setToolTip(self.tr("Settings, doctor, log, updates"))
+        self.program_button.setAccessibleName(self.tr("Program menu"))
+        self.program_button.setStyleSheet("QToolButton::menu-indicator { image: none; width: 0; }")
         self.folder_button = QPushButton(self.tr("+ Folder"), header)
         self.folder_button.setObjectName("folderButton")
         self.folder_button.setToolTip(self.tr("Add or remove folders with models"))
@@ -258,6 +269,7 @@ class ModelListPane(QWidget):
         row = QHBoxLayout(header)
         row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
         row.setSpacing(look.GRID)
+        row.addWidget(self.program_button)
         row.addWidget(title)
         row.addStretch(1)
         row.addWidget(self.folder_button)
@@ -381,6 +393,7 @@ class ModelListPane(QWidget):
 
     def _refresh(self) -> None:
         n_models = self._model.rowCount()
+        self.count_changed.emit(n_models, self._scanning)
         self.refresh_button.setEnabled(not self._scanning)
         if self._scanning:
             text = self.tr("Looking for models: {n} so far").format(n=n_models)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core import settings as keys
 from moelauncher.core.auto_placement import Machine, corrected
+from moelauncher.core.default_gpus import allowed_devices
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult
@@ -126,9 +127,12 @@ class Planner(QObject):
         self._replan()
 
     def set_devices(self, devices: Sequence[BackendDevice]) -> None:
-        """The GPUs of the installed llama.cpp build are known (now)."""
-        if tuple(devices) != tuple(self._devices):
-            self._devices = tuple(devices)
+        """The GPUs of the installed llama.cpp build are known (now), or the user's choice of
+        them is another one."""
+        chosen = self._services.settings.get(keys.GPU_DEVICES)
+        allowed = allowed_devices(devices, chosen)
+        if allowed != tuple(self._devices):
+            self._devices = allowed
             self._accounts.set_devices(self._devices)
             self._machine_changed()
 

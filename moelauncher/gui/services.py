@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from moelauncher.core.doctor_facts import DoctorFacts
 from moelauncher.core.engine_protocol import ContextSettings, Engine
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult
@@ -16,6 +17,7 @@ from moelauncher.core.hub_files import Hub
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.placement import Placement
+from moelauncher.core.releases import Release
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import TuneRunner
@@ -28,6 +30,16 @@ def no_hub() -> Hub:
         tr("Models cannot be downloaded: huggingface_hub is not installed."),
         tr("Install it with: pip install huggingface_hub"),
     )
+
+
+def no_release_site() -> Release:
+    """Stands where nobody can be asked for a newer version."""
+    raise LauncherError(tr("This copy of MoE Launcher cannot look for updates."))
+
+
+def no_doctor(begins: Callable[[str], None], cancelled: Callable[[], bool]) -> DoctorFacts:
+    """Stands where nothing looks at the machine."""
+    raise LauncherError(tr("This copy of MoE Launcher has no doctor."))
 
 
 @dataclass(frozen=True)
@@ -46,3 +58,8 @@ class Services:
     tune: TuneRunner
     #: Pool thread; what fetches models. Raises LauncherError where the part for it is missing.
     hub: Callable[[], Hub] = no_hub
+    #: Pool thread; looks at the machine for some seconds. The first argument hears at what, the
+    #: second says whether it was cancelled.
+    examine: Callable[[Callable[[str], None], Callable[[], bool]], DoctorFacts] = no_doctor
+    #: Pool thread; the newest release. Raises LauncherError where nobody is reached.
+    newest_release: Callable[[], Release] = no_release_site

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
@@ -30,11 +32,9 @@ class StatusLine(QWidget):
 
     Signals:
         warnings_clicked: show the log.
-        offer_taken: the button beside the message was pressed; the message is gone by then.
     """
 
     warnings_clicked = Signal()
-    offer_taken = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,6 +76,7 @@ class StatusLine(QWidget):
         self.offer.setAutoDefault(False)
         self.offer.hide()
         self.offer.clicked.connect(self._take_offer)
+        self._action: Callable[[], None] | None = None
         row.addWidget(self.message, 1)
         row.addWidget(self.offer)
         row.addLayout(state_row)
@@ -133,10 +134,17 @@ class StatusLine(QWidget):
         self.warnings.setToolTip(tip or self.tr("Show the log"))
         self.warnings.setVisible(count > 0)
 
-    def set_message(self, text: str, level: str = "info", offer: str = "") -> None:
+    def set_message(
+        self,
+        text: str,
+        level: str = "info",
+        offer: str = "",
+        action: Callable[[], None] | None = None,
+    ) -> None:
         """One sentence over the line. ``level``: "info", "good", "warning", "error".
 
-        ``offer`` is what a button beside it says; its press is :attr:`offer_taken`.
+        ``offer`` is what a button beside it says; its press puts the message away and calls
+        ``action``.
         """
         if not text:
             self.clear_message()
@@ -146,6 +154,7 @@ class StatusLine(QWidget):
         self.message.setAccessibleDescription(text)
         self.message.show()
         self._row.setStretchFactor(self.build, 0)  # the sentence takes all the room there is
+        self._action = action
         self.offer.setText(offer.replace("&", "&&"))
         self.offer.setAccessibleName(offer)
         self.offer.setVisible(bool(offer))
@@ -159,6 +168,7 @@ class StatusLine(QWidget):
     def clear_message(self) -> None:
         """Show the parts again."""
         self._timer.stop()
+        self._action = None
         self.offer.hide()
         self.message.hide()
         self._row.setStretchFactor(self.build, 1)
@@ -167,8 +177,10 @@ class StatusLine(QWidget):
             part.setVisible(bool(part.text()))
 
     def _take_offer(self) -> None:
+        action = self._action
         self.clear_message()
-        self.offer_taken.emit()
+        if action is not None:
+            action()
 
     def _show(self, part: ElidedLabel, text: str, tip: str = "") -> None:
         part.set_text(text, tip)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moelauncher.core.auto_placement import auto_placement
-from moelauncher.core.default_gpus import default_gpus
+from moelauncher.core.default_gpus import allowed_devices, default_gpus
 from moelauncher.core.engine_protocol import BufferReport, ContextSettings, LoadReport
 from moelauncher.core.forecast import forecast
 from moelauncher.core.launch_plan import machine_of
@@ -183,3 +183,15 @@ def test_what_an_integrated_gpu_uses_is_no_spill() -> None:
         for size, shared in ((0, True), (4 * GIB, True))
     )
     assert find_spills(before, now, _report(shares_ram=True)) == ()
+
+
+def test_the_user_may_name_the_gpus_that_are_used() -> None:
+    first = BackendDevice("Vulkan0", "a", "gpu", "Vulkan", 1, 2)
+    second = BackendDevice("Vulkan1", "b", "gpu", "Vulkan", 1, 2)
+    cpu = BackendDevice("CPU", "c", "cpu", "CPU", 1, 2)
+    devices = (first, second, cpu)
+    assert allowed_devices(devices, ()) == devices
+    assert allowed_devices(devices, ("vulkan1",)) == (second, cpu)
+    # A card that was taken out must not leave the program without any.
+    assert allowed_devices(devices, ("CUDA0",)) == devices
+    assert allowed_devices(devices, ("CPU",)) == devices

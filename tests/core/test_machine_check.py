@@ -1,111 +1,75 @@
-"""Verdicts on a machine and an installation."""
+"""Verdicts on a machine and an installation, but for its GPUs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
-from moelauncher.core.machine_check import BAD, GOOD, WARNING, Verdict, check_machine, worst
+import pytest
 
-GIB = 1 << 30
-CPU = BackendDevice("CPU", "Ryzen", "cpu", "CPU", 1, 2)
-GPU = BackendDevice("CUDA0", "NVIDIA GeForce RTX 4070", "gpu", "CUDA", 11 * GIB, 12 * GIB)
-READING = GpuReading(
-    "NVIDIA GeForce RTX 4070",
-    "NVML",
-    total_bytes=12 * GIB,
-    free_bytes=11 * GIB,
-    device_name="CUDA0",
-    temperature_c=50,
-)
-MACHINE = MachineSnapshot(0.0, 64 * GIB, 50 * GIB, 1, gpus=(READING,))
-AVX2 = "CPU : AVX = 1 | AVX2 = 1 |"
+from moelauncher.core.doctor_facts import DiskSpeed
+from moelauncher.core.machine_check import check_machine, worst
+from moelauncher.core.verdict import BAD, GOOD, WARNING, Verdict
+from tests.helpers.doctor_values import GIB, SNAPSHOT, facts
 
 
-def check(
-    snapshot: MachineSnapshot = MACHINE,
-    devices: tuple[BackendDevice, ...] = (CPU, GPU),
-    build_problem: str = "",
-    system_info: str = AVX2,
-    cores: int | None = 8,
-) -> dict[str, Verdict]:
-    verdicts = check_machine(
-        snapshot,
-        devices,
-        build_problem=build_problem,
-        system_info=system_info,
-        physical_cores=cores,
-    )
+def check(snapshot: Any = SNAPSHOT, **changes: Any) -> dict[str, Verdict]:
+    verdicts = check_machine(facts(snapshot, **changes))
     for verdict in verdicts:
         assert bool(verdict.advice) == (verdict.level != GOOD), verdict
+        assert verdict.text.endswith("."), verdict
     return {verdict.subject: verdict for verdict in verdicts}
-
-
-CARD = "CUDA0 (NVIDIA GeForce RTX 4070)"
 
 
 def test_all_is_well() -> None:
     verdicts = check()
     assert worst(list(verdicts.values())) == GOOD
-    assert verdicts[CARD].text == "11.0 GiB of 12.0 GiB VRAM is free."
+    assert verdicts["llama.cpp"].text == "llama.cpp starts (0.3.36, vulkan)."
+    assert verdicts["CPU"].text == "8 cores, and llama.cpp's best variant for them (zen4)."
+    assert verdicts["RAM speed"].text == "RAM is read at 61.0 GB/s."
+    assert "2100 MB/s" in verdicts["disk"].text
 
 
-def test_a_build_that_does_not_start_is_all_that_matters() -> None:
-    verdicts = check(build_problem="libllama.so is missing.")
-    assert verdicts["llama.cpp"] == Verdict(
-        BAD, "llama.cpp", "libllama.so is missing.", "Install llama-cpp-python again."
-    )
-    assert CARD not in verdicts
-
-
-def test_a_gpu_that_the_build_cannot_use() -> None:
-    unmatched = replace(MACHINE, gpus=(replace(READING, device_name=None),))
-    verdicts = check(unmatched, devices=(CPU,))
-    assert verdicts["NVIDIA GeForce RTX 4070"].level == BAD
-    assert "With your GPU" in verdicts["NVIDIA GeForce RTX 4070"].advice
-
-
-def test_no_gpu_at_all() -> None:
-    assert check(replace(MACHINE, gpus=()), devices=(CPU,))["GPU"].level == WARNING
-
-
-def test_a_second_gpu_that_is_not_used() -> None:
-    other = GpuReading("Radeon RX 7900", "amdgpu")
-    verdicts = check(replace(MACHINE, gpus=(READING, other)))
-    assert verdicts[CARD].level == GOOD
-    assert verdicts["Radeon RX 7900"].level == WARNING
-
-
-def test_a_gpu_that_is_full_hot_or_throttled() -> None:
-    def with_reading(**changes: object) -> Verdict:
-        reading = replace(READING, **changes)  # type: ignore[arg-type]
-        return check(replace(MACHINE, gpus=(reading,)))[CARD]
-
-    assert "Only 1.0 GiB" in with_reading(free_bytes=GIB).text
-    assert "hot: 91" in with_reading(temperature_c=91.0).text
-    assert "power limit" in with_reading(throttle_reasons=("power limit",)).text
-
-
-def test_a_program_that_imitates_a_gpu() -> None:
-    software = BackendDevice(
-        "Vulkan0", "llvmpipe (LLVM 15.0.6, 256 bits)", "gpu", "Vulkan", 2 * GIB, 2 * GIB
-    )
-    verdicts = check(replace(MACHINE, gpus=()), devices=(CPU, software))
-    assert verdicts[f"Vulkan0 ({software.description})"].level == WARNING
+def test_a_build_that_does_not_start_is_bad() -> None:
+    verdicts = check(problem="libllama.so is missing.", devices=())
+    assert verdicts["llama.cpp"].level == BAD
+    assert verdicts["llama.cpp"].advice == "Install MoE Launcher again."
+    advice = check(problem="gone.", devices=(), packaged=False)["llama.cpp"].advice
+    assert advice == "Install llama-cpp-python again."
 
 
 def test_memory() -> None:
-    assert (
-        check(replace(MACHINE, ram_total_bytes=4 * GIB, ram_available_bytes=GIB))["RAM"].level
-        == BAD
-    )
-    assert check(replace(MACHINE, ram_available_bytes=2 * GIB))["RAM"].level == WARNING
-    assert check(replace(MACHINE, ram_total_bytes=16 * GIB))["RAM"].level == WARNING
-    assert check(replace(MACHINE, swap_used_bytes=3 * GIB))["swap"].level == WARNING
-    assert "swap" not in check(replace(MACHINE, swap_used_bytes=None))
+    low = replace(SNAPSHOT, ram_total_bytes=4 * GIB, ram_available_bytes=GIB)
+    assert check(low)["RAM"].level == BAD
+    assert check(replace(SNAPSHOT, ram_available_bytes=2 * GIB))["RAM"].level == WARNING
+    assert check(replace(SNAPSHOT, ram_total_bytes=16 * GIB))["RAM"].level == WARNING
+    assert check(replace(SNAPSHOT, swap_used_bytes=3 * GIB))["swap"].level == WARNING
+    assert "swap" not in check(replace(SNAPSHOT, swap_used_bytes=None))
+    assert check(ram_bytes_per_s=12e9)["RAM speed"].level == WARNING
+    assert "RAM speed" not in check(ram_bytes_per_s=None)
 
 
 def test_the_processor() -> None:
-    assert check(cores=2)["CPU"].level == WARNING
-    assert check(cores=None)["CPU"].level == GOOD
-    assert check(system_info="CPU : AVX = 1 | F16C = 1 |")["CPU"].level == WARNING
+    assert check(physical_cores=2)["CPU"].level == WARNING
+    assert check(physical_cores=None)["CPU"].level == GOOD
+    plain = {"cpu_variant": None, "cpu_variants": ()}
+    assert check(features="CPU : AVX = 1 | F16C = 1 |", **plain)["CPU"].level == WARNING
+    forced = check(cpu_variant="x64")["CPU"]
+    assert forced.level == WARNING and "“zen4”" in forced.text
+
+
+@pytest.mark.parametrize(
+    ("rate", "level"), [(2e9, GOOD), (150e6, WARNING), (30e6, BAD), (None, GOOD)]
+)
+def test_the_disk_of_the_models(rate: float | None, level: str) -> None:
+    verdict = check(disk=DiskSpeed(Path("/models"), rate, "" if rate else "nothing to read"))
+    assert verdict["disk"].level == level
+    assert "disk" not in check(disk=None)
+
+
+def test_a_variable_that_an_uninstalled_toolkit_left() -> None:
+    stale = {"CUDA_PATH": "C:\\gone"}
+    assert "C:\\gone" in check(stale_variables=stale)["CUDA_PATH"].text
+    told = check(stale_variables=stale, notes=("CUDA_PATH names a folder; left out.",))
+    assert "CUDA_PATH" not in told

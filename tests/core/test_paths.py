@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.paths import app_paths, made, shortened
+from moelauncher.core.paths import app_paths, made, portable_folder, shortened
 
 
 def test_a_base_folder_holds_everything(tmp_path: Path) -> None:
@@ -54,3 +54,22 @@ def test_home_is_shortened() -> None:
     assert shortened(home / "models").replace("\\", "/") == "~/models"
     assert shortened(home) == "~"
     assert shortened(str(home) + "x") == str(home) + "x"
+
+
+def test_a_package_with_a_folder_beside_it_is_portable(tmp_path: Path) -> None:
+    program = tmp_path / "moelauncher"
+    assert portable_folder(program, frozen=True, environ={}) is None
+    (tmp_path / "portable").write_text("a file is no place", encoding="utf-8")
+    assert portable_folder(program, frozen=True, environ={}) is None
+    (tmp_path / "portable").unlink()
+    (tmp_path / "portable").mkdir()
+    assert portable_folder(program, frozen=True, environ={}) == tmp_path / "portable"
+    # A checkout's Python lies in a folder that is not the program's.
+    assert portable_folder(program, frozen=False, environ={}) is None
+
+
+def test_a_portable_appimage_keeps_its_things_beside_its_file(tmp_path: Path) -> None:
+    (tmp_path / "portable").mkdir()
+    image = {"APPIMAGE": str(tmp_path / "MoE.AppImage")}
+    mounted = Path("/tmp/.mount_MoE/usr/bin/moelauncher")
+    assert portable_folder(mounted, frozen=True, environ=image) == tmp_path / "portable"

@@ -46,6 +46,7 @@ def test_every_setting_comes_back(path: Path) -> None:
         s.USE_MMAP.name: False,
         s.BACKENDS.name: "none",
         s.CPU_VARIANT.name: "x64",
+        s.GPU_DEVICES.name: ("Vulkan1",),
         s.IDLE_UNLOAD_MINUTES.name: 15,
         s.TEMPERATURE.name: 0.0,
         s.TOP_K.name: 0,

@@ -65,6 +65,18 @@ def test_both_systems_names_are_modules(tmp_path: Path) -> None:
 
 
 @linux_only
+def test_a_module_may_lie_in_a_folder_with_its_own_libraries(folder: Path) -> None:
+    (folder / "cuda").mkdir()
+    make_module(folder / "cuda", "cuda")
+    assert find_modules(folder)["cuda"] == folder / "cuda" / "libggml-cuda.so"
+    modules, n_registered = load(folder)
+    assert modules.gpu == ("cuda",) and n_registered == 2
+    # One that lies beside the others is the packager's own.
+    make_module(folder, "cuda")
+    assert find_modules(folder)["cuda"] == folder / "libggml-cuda.so"
+
+
+@linux_only
 def test_the_best_variant_that_the_processor_can_run_is_taken(folder: Path) -> None:
     loaded, n_registered = load(folder)
     assert (loaded.cpu_variant, n_registered) == ("haswell", 1)
