@@ -128,12 +128,15 @@ def wish_for(backends: str, cpu_variant: str, environ: MutableMapping[str, str])
 def find_modules(folder: Path) -> dict[str, Path]:
     """Module name ("vulkan", "cpu-haswell") to its file. Libraries with versions are links.
 
-    A module that brings libraries of its own, as CUDA's does, may lie in a folder below.
+    A module that brings libraries of its own, as CUDA's does, may lie in a folder of its name.
     """
-    found = {}
-    for file in (*_files(folder), *(below for one in _files(folder) for below in _files(one))):
+    found: dict[str, Path] = {}
+    below = (file for inner in _files(folder) for file in _files(inner))
+    for file in (*_files(folder), *below):
         match = _MODULE.fullmatch(file.name)
-        if match and match["name"] not in _NOT_MODULES:
+        if match is None or match["name"] in _NOT_MODULES:
+            continue
+        if file.parent == folder or file.parent.name == match["name"]:
             found.setdefault(match["name"], file)
     # Without a single processor variant this is an ordinary build, whose libraries are linked.
     return found if any(name.startswith(_CPU_PREFIX) for name in found) else {}
