@@ -15,7 +15,8 @@ from gguf import GGMLQuantizationType, GGUFReader
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.gguf_header import SkippedArray, first_architecture, read_header
-from tests.helpers.gguf_files import N_VOCAB, write_tiny_model
+from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.tiny_shape import N_VOCAB
 
 U32, STRING, ARRAY = 4, 8, 9
 

@@ -38,7 +38,8 @@ from tests.helpers.engines import (
     smollm2_path,
     wait_for,
 )
-from tests.helpers.gguf_files import byte_symbols, write_tiny_model
+from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.tiny_shape import byte_symbols
 
 MODEL_READ = "loaded meta data"
 CONTEXT_MADE = "constructing llama_context"

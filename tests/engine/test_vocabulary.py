@@ -8,19 +8,16 @@ import pytest
 
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.vocabulary import Vocabulary
-from tests.helpers import gguf_files
 from tests.helpers.engines import load_request, run
-from tests.helpers.gguf_files import SPECIAL_TOKENS, write_tiny_model
+from tests.helpers.gguf_files import write_tiny_model
 
 MARKS = ("<think>", "</think>")
 
 
 @pytest.fixture
-def vocabulary(engine: LlamaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vocabulary:
+def vocabulary(engine: LlamaEngine, tmp_path: Path) -> Vocabulary:
     """A byte-level vocabulary whose thinking marks are control tokens, as in some models."""
-    monkeypatch.setattr(gguf_files, "SPECIAL_TOKENS", SPECIAL_TOKENS + MARKS)
-    monkeypatch.setattr(gguf_files, "N_VOCAB", gguf_files.N_VOCAB + len(MARKS))
-    path = write_tiny_model(tmp_path / "tiny.gguf", "dense")
+    path = write_tiny_model(tmp_path / "tiny.gguf", "dense", more_special_tokens=MARKS)
     assert run(engine, load_request(path)).report.n_ctx
     running = engine._resident.running
     assert running is not None

@@ -19,7 +19,8 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter
 
 from moelauncher.core.ggml_types import GGML_TYPES
-from tests.helpers.gguf_files import CHAT_TEMPLATE, byte_symbols
+from tests.helpers.gguf_files import add_metadata
+from tests.helpers.tiny_shape import CHAT_TEMPLATE, byte_symbols
 
 _F32 = GGMLQuantizationType.F32
 _Q8_0 = GGMLQuantizationType.Q8_0
@@ -73,17 +74,7 @@ def write_truth_model(folder: Path, name: str) -> Path:
     writer = GGUFWriter(str(half), truth.arch)
     writer.add_name(name)
     for key, value in truth.keys.items():
-        full = f"{truth.arch}.{key}"
-        if isinstance(value, list):
-            writer.add_array(full, value)
-        elif isinstance(value, str):
-            writer.add_string(full, value)
-        elif isinstance(value, bool):
-            writer.add_bool(full, value)
-        elif isinstance(value, float):
-            writer.add_float32(full, value)
-        else:
-            writer.add_uint32(full, int(str(value)))
+        add_metadata(writer, f"{truth.arch}.{key}", value)
     _add_padded_vocabulary(writer, truth.n_vocab)
     data_bytes = 0
     for row_name, shape, kind in truth.rows:
