@@ -13,7 +13,7 @@ from typing import Any, cast
 from moelauncher.core import settings as keys
 from moelauncher.core.engine_protocol import Sampling
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.settings import Setting
+from moelauncher.core.setting import Setting, or_none, whole
 from moelauncher.core.translate import tr
 
 _SEED: Setting[int | None] = Setting(
@@ -21,7 +21,7 @@ _SEED: Setting[int | None] = Setting(
     None,
     "Seed",
     "The same seed and the same prompt give the same reply. Empty: another one each time.",
-    keys.whole_number(0, 2**32 - 2),
+    or_none(whole(0, 2**32 - 2)),
 )
 #: Numbers that a chat may set for itself: name in the chat, setting, whether it is whole.
 NUMBERS = cast(
@@ -66,12 +66,12 @@ def reply_settings(
 def read_typed(texts: Mapping[str, str], stop: str) -> dict[str, object]:
     """What was typed for a chat, a text a number. Raises LauncherError naming the wrong one."""
     found: dict[str, object] = {}
-    for name, setting, whole in NUMBERS:
+    for name, setting, is_whole in NUMBERS:
         text = texts.get(name, "").strip().replace(",", ".")
         if not text:
             continue
         try:
-            found[name] = setting.parse(int(text) if whole else float(text))
+            found[name] = setting.parse(int(text) if is_whole else float(text))
         except ValueError as error:
             raise LauncherError(
                 tr("{label}: “{text}” cannot be used.").format(label=tr(setting.label), text=text),

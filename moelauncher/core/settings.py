@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 import tomli_w
 
@@ -20,104 +18,35 @@ from moelauncher.core.atomic_file import move_aside, write_text_atomically
 from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.engine_protocol import Sampling
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.setting import (
+    CONTEXT,
+    RELOAD,
+    Setting,
+    flag,
+    one_of,
+    or_none,
+    real,
+    text,
+    texts,
+    whole,
+)
 from moelauncher.core.translate import tr
 
 T = TypeVar("T")
-
-#: What a changed setting needs before it holds (facts: never load a model for a context).
-NOTHING, CONTEXT, RELOAD = "nothing", "context", "reload"
-
-
-@dataclass(frozen=True)
-class Setting(Generic[T]):
-    """One setting. ``name`` is its place in the file ("table.key").
-
-    ``label`` and ``help`` are English: show them through ``tr``. ``parse`` turns what the
-    file holds into the value, or raises ValueError; None in memory means "not in the file".
-    """
-
-    name: str
-    default: T
-    label: str
-    help: str
-    parse: Callable[[object], T]
-    needs: str = NOTHING
-    #: For the dialog: the values to choose from, or empty.
-    choices: tuple[str, ...] = ()
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text is expected")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("true or false is expected")
-    return value
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    def parse(value: object) -> str:
-        if value not in choices:
-            raise ValueError("one of " + ", ".join(choices) + " is expected")
-        return value
-
-    return parse
-
-
-def _whole(low: int, high: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"a whole number from {low} to {high} is expected")
-        return value
-
-    return parse
-
-
-def _real(low: float, high: float) -> Callable[[object], float]:
-    def parse(value: object) -> float:
-        # Written so that NaN fails too.
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not low <= value <= high
-        ):
-            raise ValueError(f"a number from {low:g} to {high:g} is expected")
-        return float(value)
-
-    return parse
-
-
-def _or_none(parse: Callable[[object], T]) -> Callable[[object], T | None]:
-    return lambda value: None if value is None else parse(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ValueError("a list of texts is expected")
-    return tuple(value)
-
-
-def whole_number(low: int, high: int) -> Callable[[object], int | None]:
-    """The parser of a whole number that may be missing."""
-    return _or_none(_whole(low, high))
-
 
 KV_TYPES = ("f16", "q8_0", "q4_0")
 THEMES = ("system", "dark", "light")
 _SAMPLING = Sampling()
 
 MODEL_FOLDERS: Setting[tuple[str, ...]] = Setting(
-    "models.folders", (), "Model folders", "Folders that are searched for GGUF files.", _texts
+    "models.folders", (), "Model folders", "Folders that are searched for GGUF files.", texts
 )
 HF_CACHE = Setting(
     "models.hugging_face_cache",
     True,
     "List the Hugging Face cache",
     "Also list models that other programs fetched from Hugging Face.",
-    _flag,
+    flag,
 )
 SKIPPED_SOURCES: Setting[tuple[str, ...]] = Setting(
     "models.skipped_sources",
@@ -125,14 +54,14 @@ SKIPPED_SOURCES: Setting[tuple[str, ...]] = Setting(
     "Programs not looked at",
     "Programs whose models are not listed: lm_studio, llama_cpp, jan, gpt4all, "
     "text_generation_webui, koboldcpp, ollama.",
-    _texts,
+    texts,
 )
 HIDDEN_MODELS: Setting[tuple[str, ...]] = Setting(
     "models.hidden",
     (),
     "Models taken from the list",
     "Files that are not listed though a folder holds them.",
-    _texts,
+    texts,
 )
 LEAVE_FREE_BYTES: Setting[int | None] = Setting(
     "gpu.leave_free_bytes",
@@ -140,14 +69,14 @@ LEAVE_FREE_BYTES: Setting[int | None] = Setting(
     "Leave free on each GPU",
     "VRAM that stays for other programs. Empty: 512 MiB where a display hangs on the GPU, "
     "256 MiB elsewhere, more where past loads needed it.",
-    _or_none(_whole(0, 1 << 50)),
+    or_none(whole(0, 1 << 50)),
 )
 N_CTX = Setting(
     "context.size",
     4096,
     "Context",
     "Tokens that the model can look back on. More needs more memory.",
-    _whole(1, 1 << 31),
+    whole(1, 1 << 31),
     CONTEXT,
 )
 KV_TYPE = Setting(
@@ -155,7 +84,7 @@ KV_TYPE = Setting(
     "f16",
     "KV cache",
     "How exactly the context is kept: q8_0 takes half the memory of f16, q4_0 a quarter.",
-    _one_of(KV_TYPES),
+    one_of(KV_TYPES),
     CONTEXT,
     KV_TYPES,
 )
@@ -164,7 +93,7 @@ N_UBATCH = Setting(
     512,
     "Prompt batch",
     "Prompt tokens computed at once. More reads prompts faster and takes more VRAM.",
-    _whole(1, 65536),
+    whole(1, 65536),
     CONTEXT,
 )
 N_THREADS: Setting[int | None] = Setting(
@@ -172,7 +101,7 @@ N_THREADS: Setting[int | None] = Setting(
     None,
     "Threads",
     "CPU threads. Empty: one less than the processor has cores.",
-    _or_none(_whole(1, MAX_THREADS)),
+    or_none(whole(1, MAX_THREADS)),
 )
 USE_MMAP = Setting(
     "engine.use_mmap",
@@ -180,7 +109,7 @@ USE_MMAP = Setting(
     "Map model files",
     "Read weights through the system's file cache: quick to load again, and memory is given "
     "back under pressure.",
-    _flag,
+    flag,
     RELOAD,
 )
 BACKENDS = Setting(
@@ -189,7 +118,7 @@ BACKENDS = Setting(
     "GPU interface",
     "What computes on the GPU: auto (all that work here), vulkan, cuda, or none. Holds from the "
     "next start of the program on, in builds that bring several.",
-    _text,
+    text,
 )
 CPU_VARIANT = Setting(
     "engine.cpu_variant",
@@ -197,7 +126,7 @@ CPU_VARIANT = Setting(
     "Processor variant",
     "Which instruction sets llama.cpp uses: auto (the best that this processor has), or one by "
     "name, as the doctor lists them. Holds from the next start of the program on.",
-    _text,
+    text,
 )
 GPU_DEVICES: Setting[tuple[str, ...]] = Setting(
     "gpu.devices",
@@ -205,7 +134,7 @@ GPU_DEVICES: Setting[tuple[str, ...]] = Setting(
     "GPUs used",
     "Names of the GPUs that models are placed on, as llama.cpp calls them (Vulkan0, CUDA1). "
     "Empty: all that llama.cpp would take by itself.",
-    _texts,
+    texts,
 )
 IDLE_UNLOAD_MINUTES = Setting(
     "engine.idle_unload_minutes",
@@ -213,56 +142,56 @@ IDLE_UNLOAD_MINUTES = Setting(
     "Free the GPU when idle",
     "Minutes without a message after which the model is unloaded; the next message loads it "
     "again. 0: never.",
-    _whole(0, 10_000),
+    whole(0, 10_000),
 )
 TEMPERATURE = Setting(
     "sampling.temperature",
     _SAMPLING.temperature,
     "Temperature",
     "0 always takes the likeliest token; higher is more varied.",
-    _real(0, 10),
+    real(0, 10),
 )
 TOP_K = Setting(
     "sampling.top_k",
     _SAMPLING.top_k,
     "Top-k",
     "Draw from the k likeliest tokens. 0: from all.",
-    _whole(0, 1_000_000),
+    whole(0, 1_000_000),
 )
 TOP_P = Setting(
     "sampling.top_p",
     _SAMPLING.top_p,
     "Top-p",
     "Draw from the likeliest tokens that together reach this probability.",
-    _real(0, 1),
+    real(0, 1),
 )
 MIN_P = Setting(
     "sampling.min_p",
     _SAMPLING.min_p,
     "Min-p",
     "Leave out tokens less likely than this part of the likeliest one.",
-    _real(0, 1),
+    real(0, 1),
 )
 REPEAT_PENALTY = Setting(
     "sampling.repeat_penalty",
     _SAMPLING.repeat_penalty,
     "Repeat penalty",
     "Above 1 makes tokens that were just used less likely.",
-    _real(0.1, 10),
+    real(0.1, 10),
 )
 MAX_TOKENS: Setting[int | None] = Setting(
     "sampling.max_tokens",
     None,
     "Longest reply",
     "Tokens after which a reply ends. Empty: until the context is full.",
-    _or_none(_whole(1, 1 << 31)),
+    or_none(whole(1, 1 << 31)),
 )
 SYSTEM_PROMPT = Setting(
     "chat.system_prompt",
     "",
     "System prompt",
     "What the model is told before every chat.",
-    _text,
+    text,
 )
 KEEP_FIRST_TURNS = Setting(
     "chat.keep_first_turns",
@@ -270,7 +199,7 @@ KEEP_FIRST_TURNS = Setting(
     "Always keep the first turns",
     "When the oldest turns are left out to make room, so many of the first ones stay; the "
     "system prompt always does.",
-    _whole(0, 1000),
+    whole(0, 1000),
 )
 KEPT_STATES_BYTES = Setting(
     "chat.kept_states_bytes",
@@ -278,14 +207,14 @@ KEPT_STATES_BYTES = Setting(
     "Long chats on the disk",
     "Bytes of disk for what models made of long chats, so that opening one again does not read "
     "it again; the longest unused go first. It holds the chats' text. 0: nothing is kept.",
-    _whole(0, 1 << 50),
+    whole(0, 1 << 50),
 )
 THEME = Setting(
     "window.theme",
     "system",
     "Theme",
     "Dark, light, or as the system.",
-    _one_of(THEMES),
+    one_of(THEMES),
     choices=THEMES,
 )
 

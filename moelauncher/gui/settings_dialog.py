@@ -20,7 +20,8 @@ from moelauncher.core import settings as keys
 from moelauncher.core.doctor_facts import BuildState
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.settings import Setting, Settings
+from moelauncher.core.setting import Setting
+from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.pane import plain_label, rule

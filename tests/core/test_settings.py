@@ -9,6 +9,7 @@ import pytest
 
 from moelauncher.core import settings as s
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.setting import CONTEXT, NOTHING, RELOAD
 from moelauncher.core.settings import ALL_SETTINGS, Settings
 
 
@@ -74,7 +75,7 @@ def test_names_are_unique_and_defaults_are_allowed() -> None:
         assert setting.parse(setting.default) == setting.default
         assert setting.label
         assert setting.help
-        assert setting.needs in (s.NOTHING, s.CONTEXT, s.RELOAD)
+        assert setting.needs in (NOTHING, CONTEXT, RELOAD)
 
 
 def test_unknown_keys_are_kept(path: Path) -> None:
