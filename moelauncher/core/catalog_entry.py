@@ -7,8 +7,9 @@ Pure; any thread.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.text_cleaning import display_name
@@ -114,10 +115,7 @@ def entry_of_facts(facts: ModelFacts) -> CatalogEntry:
 
 def to_stored(entry: CatalogEntry) -> dict[str, object]:
     """The values that the header cache keeps; what depends on other files is left out."""
-    values = asdict(entry)
-    for derived in ("path", "files", "mmproj", "problem", "hint"):
-        del values[derived]
-    return values
+    return {name: getattr(entry, name) for name in _STORED}
 
 
 _TEXTS = frozenset({"name", "arch", "quant", "role"})
@@ -136,9 +134,18 @@ _NUMBERS = frozenset(
 )
 
 
-def from_stored(files: tuple[Path, ...], stored: Mapping[str, object]) -> CatalogEntry | None:
-    """The entry that was stored; None where the values are not what this program stores."""
-    if set(stored) != _TEXTS | _NUMBERS | {"has_chat_template"}:
+_STORED = (*sorted(_TEXTS | _NUMBERS), "has_chat_template")
+_STORED_NAMES = frozenset(_STORED)
+
+
+def from_stored(
+    files: tuple[Path, ...], stored: Mapping[str, object], **more: Any
+) -> CatalogEntry | None:
+    """The entry that was stored; None where the values are not what this program stores.
+
+    ``more`` are further fields; ``path`` is the first file unless given.
+    """
+    if stored.keys() != _STORED_NAMES:
         return None
     for key, value in stored.items():
         if key in _TEXTS and not isinstance(value, str):
@@ -147,4 +154,4 @@ def from_stored(files: tuple[Path, ...], stored: Mapping[str, object]) -> Catalo
             return None
     if not isinstance(stored["has_chat_template"], bool):
         return None
-    return CatalogEntry(path=files[0], files=files, **stored)  # type: ignore[arg-type]
+    return CatalogEntry(**{"path": files[0] if files else None, "files": files, **stored, **more})

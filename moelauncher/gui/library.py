@@ -33,7 +33,7 @@ from moelauncher.core.translate import tr
 from moelauncher.gui.folder_watch import FolderWatch
 from moelauncher.gui.growing_files import GrowingFiles
 from moelauncher.gui.jobs import JobRunner, Report
-from moelauncher.gui.library_scan import Scanned, first_model, scan_sources
+from moelauncher.gui.library_scan import Remembered, Scanned, first_model, scan_sources
 from moelauncher.gui.model_actions import ModelActions
 from moelauncher.gui.model_list_menus import SourceRow
 from moelauncher.gui.model_list_pane import ModelListPane
@@ -72,6 +72,7 @@ class Library(QObject):
         self._jobs = jobs
         self._wanted: Path | None = None  # to be selected as soon as it is listed
         self._seen: set[Path] = set()
+        self._looked = False  # whether a scan was begun in this run
         # A pool of its own: a drive that hangs holds up nothing but the list.
         self._scan_jobs = JobRunner(self)
         self.actions = ModelActions(pane.window(), jobs, self)
@@ -142,6 +143,7 @@ class Library(QObject):
         self._quiet.stop()
         self._pane.set_scanning(not quietly)
         self._seen = set()
+        first, self._looked = not self._looked, True
         settings, paths = self._services.settings, self._services.paths
         places = [*self._user_sources(), paths.models, sample_model_path(paths.sample_folder)]
         added = frozenset(self._user_sources())
@@ -149,7 +151,7 @@ class Library(QObject):
         self._scan_jobs.start(
             "scan",
             lambda report, cancelled: scan_sources(
-                places, added, skip, paths.headers_folder, report, cancelled
+                places, added, skip, paths.headers_folder, report, cancelled, first=first
             ),
             self._scanned,
             self._complain,
@@ -231,15 +233,17 @@ class Library(QObject):
     # What the jobs find
 
     def _found(self, bundle: object) -> None:
-        assert isinstance(bundle, list)
+        rows = bundle.rows if isinstance(bundle, Remembered) else bundle
+        assert isinstance(rows, list)
         hidden = hidden_models(self._services.settings)
-        shown = [entry for entry in bundle if entry.path not in hidden]
-        self._seen.update(entry.path for entry in shown)
+        shown = [row for row in rows if row.entry.path not in hidden]
+        if not isinstance(bundle, Remembered):
+            self._seen.update(row.entry.path for row in shown)
         if len(shown) < _LARGE_BUNDLE:
-            for entry in shown:
-                self._pane.upsert(entry)
+            for row in shown:
+                self._pane.upsert(row.entry)
         else:
-            self._pane.set_entries([*self._pane.entries(), *shown])
+            self._pane.merge(shown)
         self._select_wanted()
 
     def _scanned(self, found: object) -> None:

@@ -13,13 +13,22 @@ from pathlib import Path
 from moelauncher.core.catalog import CatalogEntry, entry_of, scan
 from moelauncher.core.header_cache import HeaderCache
 from moelauncher.core.header_workers import header_workers
+from moelauncher.core.known_list import read_known_list, write_known_list
 from moelauncher.core.model_folders import model_sources
 from moelauncher.core.slow_places import slow_last
 from moelauncher.gui.jobs import Report
+from moelauncher.gui.model_row import ModelRow, is_listed, prepared_rows
 
 #: Rows come in bundles, so that a fast disk does not flood the window's thread: the first at
 #: once, later ones less often, for a long list takes longer to show.
 _BUNDLE_S, _LONGEST_BUNDLE_S = 0.05, 0.25
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Rows of the last run's list; nobody has looked whether their files are still there."""
+
+    rows: Sequence[ModelRow]
 
 
 @dataclass(frozen=True)
@@ -37,12 +46,22 @@ def scan_sources(
     cache_folder: Path,
     report: Report,
     cancelled: Callable[[], bool],
+    *,
+    first: bool = False,
 ) -> Scanned:
-    """Report bundles of entries of all ``places`` and of other programs' folders.
+    """Report bundles of rows of all ``places`` and of other programs' folders.
 
     A place that is not there is told only if the user ``added`` it. Folders on other machines
-    come last. ``skip`` names programs that are not looked at.
+    come last. ``skip`` names programs that are not looked at. The ``first`` look of a start
+    begins with the :class:`Remembered` rows of the last one.
     """
+    looked_at = [str(place) for place in places] + [f"without {key}" for key in sorted(skip)]
+    known: dict[Path, CatalogEntry] = {}
+    if first:
+        remembered = prepared_rows(read_known_list(cache_folder, looked_at))
+        known = {row.entry.path: row.entry for row in remembered}
+        report(Remembered(remembered))
+    found: list[CatalogEntry] = []
     programs = {source.key: source.folders for source in model_sources()}
     others = [folder for key, folders in programs.items() if key not in skip for folder in folders]
     here = [place for place in places if place in added or place.exists()]
@@ -59,13 +78,18 @@ def scan_sources(
     )
     with header_workers(ordered, cache, cancelled):
         for entry in entries:
+            if (before := known.get(entry.path)) == entry:
+                entry = before  # the window sees at once that it is the same
             bundle.append(entry)
+            found.append(entry)
             if time.monotonic() - told_s >= every_s:
-                report(bundle)
+                report(prepared_rows(bundle))
                 bundle = []
                 told_s = time.monotonic()
                 every_s = min(every_s * 1.5, _LONGEST_BUNDLE_S)
-    report(bundle)
+    report(prepared_rows(bundle))
+    if not cancelled():
+        write_known_list(cache_folder, looked_at, filter(is_listed, found))
     folders += [str(place.parent) for place in here if place.suffix.lower() == ".gguf"]
     return Scanned(tuple(dict.fromkeys(folders)), programs)
 

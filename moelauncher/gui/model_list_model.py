@@ -9,8 +9,7 @@ from __future__ import annotations
 import html
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import (
@@ -26,34 +25,12 @@ from PySide6.QtCore import (
 
 from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.catalog import CatalogEntry
-from moelauncher.core.model_groups import group_key, group_name, quant_label
+from moelauncher.core.model_groups import group_name, quant_label
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.units import format_bytes, format_parameters
+from moelauncher.gui.model_row import ModelRow, is_listed, row_of_entry
 
 Index = QModelIndex | QPersistentModelIndex
-
-
-@dataclass(frozen=True)
-class ModelRow:
-    """What one row shows. ``level`` is "good", "warn", "bad", or "" for no dot."""
-
-    entry: CatalogEntry
-    verdict: str = ""
-    level: str = ""
-    #: Equal for all quantisations of a model; "" for a row that stands alone.
-    group: str = ""
-
-    @cached_property
-    def sort_key(self) -> tuple[bool, str, int, str]:
-        """Rows with a problem come last; quantisations lie together, the largest first."""
-        entry = self.entry
-        name = self.group or entry.name.casefold()
-        return bool(entry.problem), name, -(entry.size_bytes or 0), str(entry.path)
-
-
-def is_listed(entry: CatalogEntry) -> bool:
-    """Whether the window lists an entry: one can chat with it, or must hear why not."""
-    return entry.role == "chat" or bool(entry.problem)
 
 
 class ModelListModel(QAbstractListModel):
@@ -93,6 +70,21 @@ class ModelListModel(QAbstractListModel):
         self._verdicts = {p: v for p, v in self._verdicts.items() if p in listed}
         self._rows = sorted(map(self._row_for, listed.values()), key=lambda row: row.sort_key)
         self._by_path = {row.entry.path: row for row in self._rows}
+        self.endResetModel()
+
+    def merge(self, rows: Iterable[ModelRow]) -> None:
+        """Add or renew many rows at once; verdicts are kept. Unlisted ones are left out."""
+        changed = {
+            row.entry.path: self._judged(row)
+            for row in rows
+            if is_listed(row.entry) and not self._shows(row.entry)
+        }
+        if not changed:
+            return
+        self.beginResetModel()
+        self._by_path.update(changed)
+        # Sorted runs, whose keys were worked out elsewhere.
+        self._rows = sorted(self._by_path.values(), key=lambda row: row.sort_key)
         self.endResetModel()
 
     def upsert(self, entry: CatalogEntry) -> None:
@@ -154,12 +146,20 @@ class ModelListModel(QAbstractListModel):
             self.told.emit()
 
     def _row_for(self, entry: CatalogEntry) -> ModelRow:
-        verdict, level = self._verdicts.get(entry.path, ("", ""))
+        verdict, _ = self._verdicts.get(entry.path, ("", ""))
         known = self._by_path.get(entry.path)
         if known is not None and known.entry == entry and known.verdict == verdict:
             # With the keys that it has worked out: most of a long list stays as it was.
             return known
-        return ModelRow(entry, verdict, level, group_key(entry))
+        return self._judged(row_of_entry(entry))
+
+    def _shows(self, entry: CatalogEntry) -> bool:
+        known = self._by_path.get(entry.path)
+        return known is not None and (known.entry is entry or known.entry == entry)
+
+    def _judged(self, row: ModelRow) -> ModelRow:
+        told = self._verdicts.get(row.entry.path)
+        return row if told is None else replace(row, verdict=told[0], level=told[1])
 
     def _place_for(self, row: ModelRow) -> int:
         return bisect_left(self._rows, row.sort_key, key=lambda other: other.sort_key)

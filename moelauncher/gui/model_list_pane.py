@@ -5,7 +5,7 @@ Values come in by methods, wishes go out by signals; it touches no file. GUI thr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,10 +32,14 @@ from moelauncher.core.catalog import CatalogEntry
 from moelauncher.gui import theme as look
 from moelauncher.gui.drop_hint import DropHint
 from moelauncher.gui.model_list_menus import ModelListMenus
-from moelauncher.gui.model_list_model import ModelFilter, ModelListModel, ModelRow, is_listed
+from moelauncher.gui.model_list_model import ModelFilter, ModelListModel
+from moelauncher.gui.model_row import ModelRow, is_listed
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
 from moelauncher.gui.pane import plain_label, rule
 from moelauncher.gui.progress_line import ProgressLine
+
+#: So many rows are laid out in one go.
+ROWS_AT_ONCE = 250
 
 
 class FilterField(QLineEdit):
@@ -89,6 +93,7 @@ class ModelListPane(QWidget):
         self.setProperty("panel", True)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._scanning = False
+        self._wanted_in_view = False  # the selected row, once it is laid out
         self._filtering = False
         self.menus = ModelListMenus(self)
         self.menus.add_folder.connect(self.add_folder_requested)
@@ -154,9 +159,16 @@ class ModelListPane(QWidget):
 
     def set_entries(self, entries: Iterable[CatalogEntry]) -> None:
         """Replace the list; the selection stays with its path."""
+        self._renew(lambda: self._model.set_entries(entries))
+
+    def merge(self, rows: Iterable[ModelRow]) -> None:
+        """Add or renew many rows at once; the selection stays with its path."""
+        self._renew(lambda: self._model.merge(rows))
+
+    def _renew(self, change: Callable[[], None]) -> None:
         kept = self._told.path if self._told is not None else None
-        self._model.set_entries(entries)
-        if kept is not None:
+        change()
+        if kept is not None and self.selected() is None:
             self._select(kept)
         self._refresh()
         self._tell()
@@ -233,6 +245,10 @@ class ModelListPane(QWidget):
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setMouseTracking(True)
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        # Thousands of rows are laid out a part at a time, between the window's other work.
+        view.setLayoutMode(QListView.LayoutMode.Batched)
+        view.setBatchSize(ROWS_AT_ONCE)
+        view.verticalScrollBar().rangeChanged.connect(self._show_wanted)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -347,8 +363,16 @@ class ModelListPane(QWidget):
         if not index.isValid():
             return False
         self.list.setCurrentIndex(index)
-        self.list.scrollTo(index)
+        self._wanted_in_view = True
+        self._show_wanted()
         return True
+
+    def _show_wanted(self) -> None:
+        """Scroll to the row that was selected, as soon as it has a place."""
+        index = self.list.currentIndex()
+        if self._wanted_in_view and self.list.visualRect(index).isValid():
+            self._wanted_in_view = False
+            self.list.scrollTo(index)
 
     def _deselect(self, path: Path) -> None:
         # Else the view would choose a neighbour by itself: no model is picked but by the user.

@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from moelauncher.gui import theme as look
-from moelauncher.gui.model_list_model import ModelListModel, ModelRow
+from moelauncher.gui.model_list_model import ModelListModel
+from moelauncher.gui.model_row import ModelRow
 
 PAD_Y = 11
 LINE_GAP = 4

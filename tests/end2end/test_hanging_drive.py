@@ -18,7 +18,7 @@ from moelauncher.gui import jobs, library
 jobs.CLOSE_LIMIT_S = 0.2
 never, hangs = threading.Event(), threading.Event()
 
-def hang(*_):
+def hang(*_, **__):
     hangs.set()
     never.wait()
 

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from moelauncher.core.auto_placement import Machine
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.library_settings import hidden_models, skipped_sources
-from moelauncher.gui import model_actions
+from moelauncher.gui import library_scan, model_actions
 from moelauncher.gui.library_scan import scan_sources
 from moelauncher.gui.model_list_model import ModelListModel
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
@@ -46,6 +46,41 @@ def test_a_finished_download_appears_by_itself(window: LibraryWindow, folder: Pa
     assert list(window.entries()) == ["a.gguf"]
     write_tiny_model(folder / "b.gguf", "dense", name="Beta")
     window.wait(lambda: "b.gguf" in window.entries() and window.entries()["b.gguf"].offered)
+
+
+def test_the_list_of_the_last_start_is_there_before_any_folder_is_looked_at(
+    qtbot: QtBot, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = LibraryWindow(qtbot, tmp_path / "base", [folder])
+    try:
+        write_tiny_model(folder / "b.gguf", "dense", name="Beta")
+        first.scan()
+        before = first.entries()
+    finally:
+        first.close()
+    (folder / "a.gguf").unlink()
+    write_tiny_model(folder / "c.gguf", "dense", name="Gamma")
+    gate = threading.Event()
+    looked = library_scan.scan
+
+    def slow(*places: object, **options: object) -> Iterator[object]:
+        gate.wait(30)
+        yield from looked(*places, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(library_scan, "scan", slow)
+    second = LibraryWindow(qtbot, tmp_path / "base", [folder])
+    try:
+        second.library.show_model(folder / "b.gguf")
+        second.wait(lambda: second.entries() == before)
+        selected = second.pane.selected()
+        assert selected is not None and selected.path.name == "b.gguf"
+        assert second.library.is_scanning
+        gate.set()
+        second.wait(lambda: sorted(second.entries()) == ["b.gguf", "c.gguf"])
+        assert second.pane.selected() == selected
+    finally:
+        gate.set()
+        second.close()
 
 
 def test_one_in_a_new_folder_appears_too(window: LibraryWindow, folder: Path) -> None:
@@ -257,10 +292,10 @@ def test_a_scan_that_runs_is_not_begun_again(
 ) -> None:
     gate, calls = threading.Event(), []
 
-    def slow(*arguments: object) -> object:
+    def slow(*arguments: object, **options: object) -> object:
         calls.append(1)
         gate.wait(30)
-        return scan_sources(*arguments)  # type: ignore[arg-type]
+        return scan_sources(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr("moelauncher.gui.library.scan_sources", slow)
     window.library.refresh()

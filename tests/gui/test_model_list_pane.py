@@ -219,7 +219,7 @@ def test_no_menu_beside_the_rows(pane):
     assert not pane._fill_row_menu(QMenu(pane), pane.list.indexAt(QPoint(10, 600)))
 
 
-def test_rows_are_equally_tall_and_only_visible_ones_are_painted(pane, monkeypatch):
+def test_rows_are_equally_tall_and_only_visible_ones_are_painted(pane, qtbot, monkeypatch):
     painted = []
     paint = model_row_delegate.ModelRowDelegate._paint_row
 
@@ -233,8 +233,20 @@ def test_rows_are_equally_tall_and_only_visible_ones_are_painted(pane, monkeypat
     pane.grab()
     assert len(pane.entries()) == 2000
     assert 0 < len(set(painted)) < 20
-    heights = {pane.list.visualRect(pane.list.model().index(n, 0)).height() for n in (0, 1, 1999)}
-    assert heights == {model_row_delegate.ModelRowDelegate.row_height()}
+
+    def height(number):
+        return pane.list.visualRect(pane.list.model().index(number, 0)).height()
+
+    # The rest is laid out in parts.
+    qtbot.waitUntil(lambda: height(1999) > 0)
+    assert {height(n) for n in (0, 1, 1999)} == {model_row_delegate.ModelRowDelegate.row_height()}
+
+
+def test_a_selected_row_far_below_comes_into_view(pane, qtbot):
+    pane.set_entries(entry(f"model {n:04}") for n in range(2000))
+    assert pane.select_path(Path("/models/model 1990.gguf"))
+    port = pane.list.viewport().rect()
+    qtbot.waitUntil(lambda: port.intersects(pane.list.visualRect(pane.list.currentIndex())))
 
 
 def test_a_tooltip_shows_without_rendering_names_as_html(pane, qtbot):
