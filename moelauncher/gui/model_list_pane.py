@@ -168,6 +168,7 @@ class ModelListPane(QWidget):
     def _renew(self, change: Callable[[], None]) -> None:
         kept = self._told.path if self._told is not None else None
         change()
+        self.list.doItemsLayout()  # the first part of it at once, or a frame would be empty
         if kept is not None and self.selected() is None:
             self._select(kept)
         self._refresh()
