@@ -52,6 +52,7 @@ from moelauncher.core.translate import install_translator, tr
 from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
 from moelauncher.core.window_state import StateFile
 from moelauncher.engine.backend_modules import wish_for
+from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child, ChildUnavailableError
 from moelauncher.engine.device_watch import DeviceWatch
@@ -190,6 +191,7 @@ class Program(QObject):
             ),
             dry_run=self._dry_run,
             tune=self._tune,
+            measure_bandwidths=self._measure_bandwidths,
             hub=_hub,
             examine=partial(examine_anew, self._paths, settings),
             newest_release=_newest_release,
@@ -239,6 +241,16 @@ class Program(QObject):
             )
         finally:
             watch.close()
+
+    def _measure_bandwidths(
+        self, names: Sequence[str], cancelled: Callable[[], bool]
+    ) -> dict[str, float]:
+        """In a child of its own: dry runs need not wait. A pool thread."""
+        child = Child(broken=BrokenBackends(self._paths.broken_backends_file))
+        try:
+            return measure_bandwidths(child, names, cancelled=cancelled)
+        finally:
+            child.close()
 
     def _after_first_paint(self) -> None:
         if self._closed:

@@ -17,9 +17,10 @@ from moelauncher.core.atomic_file import write_text_atomically
 from moelauncher.core.forecast import RAM
 from moelauncher.core.ggml_types import GGML_TYPES
 
-#: Measures named devices (RAM among them): name to bytes a second. Blocks about a
-#: second a device; not for the window's thread. A device that cannot be measured is missing.
-BandwidthProbe = Callable[[Sequence[str]], Mapping[str, float]]
+#: Measures named devices (RAM among them), until "was it cancelled?": name to bytes a second.
+#: Blocks about a second a device; not for the window's thread. A device that cannot be
+#: measured is missing. Raises Cancelled.
+BandwidthProbe = Callable[[Sequence[str], Callable[[], bool]], Mapping[str, float]]
 
 _MOST_MACHINES = 16
 

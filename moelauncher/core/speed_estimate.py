@@ -8,7 +8,7 @@ as an estimate, with its error. Pure; any thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moelauncher.core.model_verdict import DISK, NO
@@ -17,6 +17,7 @@ from moelauncher.core.speed_prediction import (
     SpeedModel,
     TokenTraffic,
     fit_speed,
+    scaled_to,
     token_traffic,
 )
 from moelauncher.core.translate import tr
@@ -30,37 +31,32 @@ if TYPE_CHECKING:
 #: So far into a chat the speed is told.
 DEPTH_TOKENS = 512
 
-MODEL, REPLIES, ONE_REPLY, USUAL = "model", "replies", "one reply", "usual"
+MODEL, REPLIES, ONE_REPLY = "model", "replies", "one reply"
+BANDWIDTH, USUAL = "bandwidth", "usual"
 
 
 @dataclass(frozen=True)
 class SpeedBasis:
     """``kind``: MODEL (measurements of the model itself), REPLIES of models on this machine,
-    ONE_REPLY, or USUAL (nothing is known of this machine)."""
+    ONE_REPLY, BANDWIDTH (of its memories), or USUAL (nothing is known of this machine)."""
 
     model: SpeedModel
     kind: str
 
 
-def basis_of(replies: Sequence[tuple[TokenTraffic, float]]) -> SpeedBasis:
-    """The best guess from the replies that this machine gave (traffic, tok/s)."""
-    fitted = fit_speed(replies)
+def basis_of(
+    replies: Sequence[tuple[TokenTraffic, float]], hardware: SpeedModel | None = None
+) -> SpeedBasis:
+    """The best guess from the replies that this machine gave (traffic, tok/s), and from its
+    measured bandwidths (``hardware``, None: not measured)."""
+    start = USUAL_HARDWARE if hardware is None else hardware
+    fitted = fit_speed(replies, start)
     if fitted is not None:
         return SpeedBasis(fitted, REPLIES)
     if not replies:
-        return SpeedBasis(USUAL_HARDWARE, USUAL)
+        return SpeedBasis(start, USUAL if hardware is None else BANDWIDTH)
     # One place tells how fast the machine is in all, not which part of it.
-    traffic, rate = replies[0]
-    factor = USUAL_HARDWARE.tok_s(traffic) / rate
-    usual = USUAL_HARDWARE
-    scaled = replace(
-        usual,
-        ram_s=usual.ram_s * factor,
-        vram_s=usual.vram_s * factor,
-        token_s=usual.token_s * factor,
-        hand_over_s=usual.hand_over_s * factor,
-    )
-    return SpeedBasis(scaled, ONE_REPLY)
+    return SpeedBasis(scaled_to(start, *replies[0]), ONE_REPLY)
 
 
 def estimated_tok_s(
@@ -85,10 +81,16 @@ def estimate_text(
     if tok_s is None:
         return tr("as fast as the disk is: weights are read from it again and again")
     rate = tr("about {rate}").format(rate=format_rate(tok_s))
+    return f"{rate} ({basis_text(basis)})"
+
+
+def basis_text(basis: SpeedBasis) -> str:
+    """What an estimate rests on, and how far it may be off."""
     how = {
         MODEL: tr("estimate from this model's measurements, which it misses by {n:.0f} %"),
         REPLIES: tr("estimate from replies on this machine, which it misses by {n:.0f} %"),
         ONE_REPLY: tr("estimate from one reply on this machine: may be off by half"),
+        BANDWIDTH: tr("estimate from the measured bandwidth of memory: usually within {n:.0f} %"),
         USUAL: tr("estimate for usual hardware: this machine may be twice as fast or half"),
     }[basis.kind]
-    return f"{rate} ({how.format(n=100 * basis.model.error)})"
+    return how.format(n=100 * basis.model.error)

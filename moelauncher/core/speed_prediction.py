@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moelauncher.core.placement import MAIN_MEMORY
 
 if TYPE_CHECKING:
+    from moelauncher.core.device_bandwidth import Bandwidths
     from moelauncher.core.forecast import DeviceForecast, MemoryForecast
     from moelauncher.core.model_facts import ModelFacts
     from moelauncher.core.placement import Placement
@@ -27,6 +28,8 @@ _FLOAT_BYTES = 4
 #: Values of common hardware: where the fit has nothing to go by, it stays near these.
 _USUAL = (1 / 40e9, 1 / 300e9, 0.5e-3, 40e-6)
 _TRUST_IN_USUAL = 0.003
+#: How far a prediction from bandwidths alone is usually off.
+_BANDWIDTH_ERROR = 0.3
 
 
 @dataclass(frozen=True)
@@ -37,27 +40,38 @@ class TokenTraffic:
     ram_bytes: float
     bus_bytes: float
     hand_overs: int  # from a GPU to the CPU or back
+    #: Of ``vram_bytes``: each GPU's share, by name; empty where one GPU is as good as another.
+    gpu_bytes: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class SpeedModel:
     """Seconds a byte of RAM and VRAM, a token, and a hand-over. ``error`` is the median
-    relative miss against the measurements it was fitted to."""
+    relative miss against the measurements it was fitted to. ``gpu_factors`` says how much
+    longer a byte takes on a GPU that is not the quickest."""
 
     ram_s: float
     vram_s: float
     token_s: float
     hand_over_s: float
     error: float
+    gpu_factors: tuple[tuple[str, float], ...] = ()
 
     def tok_s(self, traffic: TokenTraffic) -> float:
         """Predicted decode speed."""
         return 1 / (
             self.ram_s * traffic.ram_bytes
-            + self.vram_s * traffic.vram_bytes
+            + self.vram_s * weighed_vram(traffic, self.gpu_factors)
             + self.token_s
             + self.hand_over_s * traffic.hand_overs
         )
+
+
+def weighed_vram(traffic: TokenTraffic, gpu_factors: Sequence[tuple[str, float]]) -> float:
+    """Bytes of VRAM, as if the quickest GPU read them all."""
+    factors = dict(gpu_factors)
+    slower = sum(n_bytes * (factors.get(name, 1.0) - 1) for name, n_bytes in traffic.gpu_bytes)
+    return traffic.vram_bytes + slower
 
 
 #: Where nothing is known of a machine. Common hardware lies within a factor of two of it.
@@ -90,23 +104,64 @@ def token_traffic(
         if layer.index in on_cpu and device != MAIN_MEMORY:
             hand_overs += 2
     hand_overs += placement.layer_devices[-1] != before
+    shares = tuple((gpu.name, read(gpu)) for gpu in forecast.gpus)
     return TokenTraffic(
-        vram_bytes=sum(read(gpu) for gpu in forecast.gpus),
+        vram_bytes=sum(n_bytes for _, n_bytes in shares),
         ram_bytes=max(0.0, ram),
         bus_bytes=float(hand_overs * (facts.n_embd or 0) * _FLOAT_BYTES),
         hand_overs=hand_overs,
+        gpu_bytes=shares if len(shares) > 1 else (),
     )
 
 
-def fit_speed(measured: Sequence[tuple[TokenTraffic, float]]) -> SpeedModel | None:
-    """The model closest to ``measured`` (traffic, tok/s); None with fewer than two places."""
+def hardware_model(bandwidths: Bandwidths, gpus: Sequence[str]) -> SpeedModel | None:
+    """What ``gpus`` and RAM should do by their measured bandwidth; None where one is unknown."""
+    ram = bandwidths.ram_bytes_s
+    known = [bandwidths.bytes_s.get(name) for name in gpus]
+    speeds = [speed for speed in known if speed]
+    if not ram or len(speeds) < len(gpus):
+        return None
+    usual = USUAL_HARDWARE
+    quickest = max(speeds, default=1 / usual.vram_s)
+    return SpeedModel(
+        1 / ram,
+        1 / quickest,
+        usual.token_s,
+        usual.hand_over_s,
+        _BANDWIDTH_ERROR,
+        tuple((name, quickest / speed) for name, speed in zip(gpus, speeds, strict=True)),
+    )
+
+
+def scaled_to(model: SpeedModel, traffic: TokenTraffic, tok_s: float) -> SpeedModel:
+    """``model``, slower or faster in all by what one place showed."""
+    factor = model.tok_s(traffic) / tok_s
+    return replace(
+        model,
+        ram_s=model.ram_s * factor,
+        vram_s=model.vram_s * factor,
+        token_s=model.token_s * factor,
+        hand_over_s=model.hand_over_s * factor,
+    )
+
+
+def fit_speed(
+    measured: Sequence[tuple[TokenTraffic, float]], start: SpeedModel = USUAL_HARDWARE
+) -> SpeedModel | None:
+    """The model closest to ``measured`` (traffic, tok/s); None with fewer than two places.
+
+    Where the measurements leave it open, it stays near ``start``.
+    """
     if len({traffic for traffic, _ in measured}) < 2:
         return None
     import numpy as np  # not above: it would delay the window
 
-    rows = np.array([[t.ram_bytes, t.vram_bytes, 1.0, float(t.hand_overs)] for t, _ in measured])
+    factors = start.gpu_factors
+    rows = np.array(
+        [[t.ram_bytes, weighed_vram(t, factors), 1.0, float(t.hand_overs)] for t, _ in measured]
+    )
     rates = np.array([rate for _, rate in measured])
-    usual = np.array(_USUAL)
+    usual = np.array([start.ram_s, start.vram_s, start.token_s, start.hand_over_s])
     # A machine that is slower or faster than usual is so in all, until the fit knows better.
     usual = usual * float(np.median(1 / (rows @ usual * rates)))
     # In units of the usual values, and each measurement relative to its own time a token.
@@ -127,6 +182,6 @@ def fit_speed(measured: Sequence[tuple[TokenTraffic, float]]) -> SpeedModel | No
     ram_s, vram_s, token_s, hand_over_s = (float(value) for value in solution * usual)
     if ram_s + vram_s + token_s + hand_over_s <= 0:
         return None
-    model = SpeedModel(ram_s, vram_s, token_s, hand_over_s, 0.0)
+    model = SpeedModel(ram_s, vram_s, token_s, hand_over_s, 0.0, factors)
     misses = [abs(model.tok_s(traffic) / rate - 1) for traffic, rate in measured]
-    return SpeedModel(ram_s, vram_s, token_s, hand_over_s, statistics.median(misses))
+    return replace(model, error=statistics.median(misses))

@@ -37,6 +37,16 @@ class TunePlan:
     present: int
 
     @property
+    def dense(self) -> bool:
+        """Whether the stops are layers off the GPU: the model has no experts."""
+        return not expert_stops(self.facts)
+
+    def index_of(self, label: int) -> int:
+        """The stop that people call ``label``: expert layers on the CPU, or for a dense model
+        layers on the GPU."""
+        return len(self.stops) - 1 - label if self.dense else label
+
+    @property
     def one_place(self) -> bool:
         """Whether every stop is the same placement: no GPU, nothing to choose."""
         return all(same_place(stop.placement, self.stops[0].placement) for stop in self.stops)

@@ -14,7 +14,7 @@ from moelauncher.core.forecast import forecast
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.speed_estimate import SpeedBasis, basis_of
-from moelauncher.core.speed_prediction import token_traffic
+from moelauncher.core.speed_prediction import SpeedModel, token_traffic
 from moelauncher.core.window_state import StateFile
 from moelauncher.gui.model_list_pane import ModelListPane
 
@@ -60,9 +60,10 @@ class BestSpeeds:
         """The fastest reply of a model, as a line; "" where there was none."""
         return speed_text(self._state.get(_CHATS), str(path))
 
-    def basis(self) -> SpeedBasis:
-        """What the speed of a model that is not measured is estimated from."""
-        return basis_of(reply_speeds(self._state.get(_CHATS)))
+    def basis(self, hardware: SpeedModel | None = None) -> SpeedBasis:
+        """What the speed of a model that is not measured is estimated from; ``hardware`` as
+        :func:`basis_of` takes it."""
+        return basis_of(reply_speeds(self._state.get(_CHATS)), hardware)
 
     def _show(self, path: Path) -> None:
         best = best_setting(self._state.get(_TUNED), self._state.get(_CHATS), str(path))

@@ -17,6 +17,7 @@ from moelauncher.core.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.tune_desk import TuneDesk
 
@@ -40,11 +41,13 @@ class CardDesk(QObject):
         jobs: JobRunner,
         tuning: TuneDesk,
         speeds: BestSpeeds,
+        outlook: OutlookDesk,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._tuning = tuning
         self._speeds = speeds
+        self._outlook = outlook
         self._window = window
         self._planner = planner
         self._jobs = jobs
@@ -89,8 +92,8 @@ class CardDesk(QObject):
         self._asked = (facts.path, machine, context)
         tuned, chats = self._tuning.best_text(facts), self._speeds.chats_text(facts.path)
         measured = "; ".join(text for text in (tuned, chats) if text)
-        fitted = self._tuning.fitted(facts)
-        basis = self._speeds.basis() if fitted is None else SpeedBasis(fitted, MODEL)
+        fitted = self._outlook.fitted(facts)
+        basis = self._outlook.basis if fitted is None else SpeedBasis(fitted, MODEL)
         from moelauncher.core.model_card import card_of
 
         self._jobs.start(

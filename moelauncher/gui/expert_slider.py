@@ -20,6 +20,7 @@ from moelauncher.gui.theme import FOCUS_RING, SEGMENT, hatch_brush, mixed, theme
 
 HANDLE_RADIUS = 8
 GROOVE = 5
+_FAINT = 0.5
 
 
 class ExpertSlider(QSlider):
@@ -32,6 +33,7 @@ class ExpertSlider(QSlider):
         self.setPageStep(4)
         self._fits: tuple[bool | None, ...] = ()
         self._speeds: dict[int, float] = {}
+        self._tint = 1.0
         theme().changed.connect(self.update)
 
     def set_fits(self, fits: Sequence[bool | None]) -> None:
@@ -40,10 +42,12 @@ class ExpertSlider(QSlider):
             self._fits = tuple(fits)
             self.update()
 
-    def set_speeds(self, speeds: Mapping[int, float]) -> None:
-        """Measured tok/s of some stops: the groove is tinted by them."""
-        if dict(speeds) != self._speeds:
-            self._speeds = dict(speeds)
+    def set_speeds(self, speeds: Mapping[int, float], *, expected: bool = False) -> None:
+        """tok/s of some stops: the groove is tinted by them, faintly where they are not measured
+        but ``expected``."""
+        tint = _FAINT if expected else 1.0
+        if (dict(speeds), tint) != (self._speeds, self._tint):
+            self._speeds, self._tint = dict(speeds), tint
             self.update()
 
     @property
@@ -141,7 +145,8 @@ class ExpertSlider(QSlider):
         for stop in stops:
             share = (self._speeds[stop] - slowest) / max(fastest - slowest, 0.05 * fastest)
             tint.setColorAt(
-                (stop - stops[0]) / span, mixed(colors.border, colors.accent, 0.15 + 0.85 * share)
+                (stop - stops[0]) / span,
+                mixed(colors.border, colors.accent, (0.15 + 0.85 * share) * self._tint),
             )
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QBrush(tint))

@@ -6,9 +6,10 @@ scripted ones. Each callable says on which thread it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from moelauncher.core.device_bandwidth import BandwidthProbe
 from moelauncher.core.doctor_facts import DoctorFacts
 from moelauncher.core.engine_protocol import ContextSettings, Engine
 from moelauncher.core.errors import LauncherError
@@ -42,6 +43,11 @@ def no_doctor(begins: Callable[[str], None], cancelled: Callable[[], bool]) -> D
     raise LauncherError(tr("This copy of MoE Launcher has no doctor."))
 
 
+def nothing_measured(names: Sequence[str], cancelled: Callable[[], bool]) -> Mapping[str, float]:
+    """Stands where bandwidths cannot be measured."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything that the window is wired to."""
@@ -56,6 +62,8 @@ class Services:
     dry_run: Callable[[ModelFacts, Placement, ContextSettings, Callable[[], bool]], DryRunResult]
     #: Pool thread; measures placements in child processes.
     tune: TuneRunner
+    #: Pool thread; how fast devices stream weights, about a second each.
+    measure_bandwidths: BandwidthProbe = nothing_measured
     #: Pool thread; what fetches models. Raises LauncherError where the part for it is missing.
     hub: Callable[[], Hub] = no_hub
     #: Pool thread; looks at the machine for some seconds. The first argument hears at what, the

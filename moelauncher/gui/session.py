@@ -45,6 +45,7 @@ from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.load_desk import LoadDesk, LoadEvent
 from moelauncher.gui.load_outcome import LoadOutcome
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.profile_desk import ProfileDesk
 from moelauncher.gui.reply_desk import ReplyDesk, ReplyEvent
@@ -79,20 +80,24 @@ class Session(QObject):
         self.planner = Planner(window, services, self._jobs, accounts, self)
         self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
+        self.speeds = BestSpeeds(services.state, window.model_list)
+        outlook = OutlookDesk(window, self.planner, services, self._jobs, self.speeds, self)
         self.tuning = TuneDesk(
             window,
             self.planner,
             services,
             self._jobs,
+            outlook,
             free_the_machine=self._free_for_tuning,
             load_again=self._load_after_tuning,
             parent=self,
         )
         self.share = ShareDesk(window, self.tuning, self._jobs, self)
-        self.speeds = BestSpeeds(services.state, window.model_list)
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
-        self.cards = CardDesk(window, self.planner, self._jobs, self.tuning, self.speeds, self)
+        self.cards = CardDesk(
+            window, self.planner, self._jobs, self.tuning, self.speeds, outlook, self
+        )
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self

@@ -31,6 +31,7 @@ class SettingPlot(RatePlot):
         self.setAccessibleName(self.tr("Measured speed by setting"))
         self._speeds: tuple[StopSpeed, ...] = ()
         self._series: tuple[Series, ...] = ()
+        self._curve: tuple[float | None, ...] = ()
         self._last = 0
         self._highest = 0.0
         self._unfit: list[pg.LinearRegionItem] = []
@@ -73,6 +74,7 @@ class SettingPlot(RatePlot):
         self._points.setData(x, y)
         self._bars.setData(x=x, y=y, height=2 * spread)
         self._bars.setVisible(bool(len(x)))
+        self._curve = tuple(predicted)
         curve = np.array([np.nan if rate is None else rate for rate in predicted], dtype=float)
         self._predicted.setData(np.arange(len(curve), dtype=float), curve)
         self._here.setVisible(here is not None)
@@ -95,9 +97,10 @@ class SettingPlot(RatePlot):
 
     def tip_at(self, x: float) -> str:
         """The numbers of the measured stop nearest to a horizontal place in the widget."""
-        if not self._speeds and not self._series:
-            return self.tr("Nothing is measured yet: press Tune.")
         stop = self.at(x)
+        expected = self._expected_at(stop)
+        if not self._speeds and not self._series:
+            return expected or self.tr("Nothing is measured yet: press Tune.")
         lines = [self._tip_of("", self._speeds, stop)] if self._speeds else []
         for one in self._series:
             if one.by_stop:
@@ -106,7 +109,18 @@ class SettingPlot(RatePlot):
                 best = max(one.speeds, key=lambda speed: speed.median)
                 text = self.tr("{name}, {n} layers on the GPU").format(name=one.name, n=best.stop)
                 lines.append(f"{text}: {self._numbers(best)}")
+        if expected:
+            lines.append(expected)
         return "\n".join(lines)
+
+    def _expected_at(self, stop: float) -> str:
+        nearest = min(max(round(stop), 0), len(self._curve) - 1)
+        rate = self._curve[nearest] if self._curve else None
+        if rate is None:
+            return ""
+        return self.tr("{n}: {rate} expected, not measured").format(
+            n=nearest, rate=format_rate(rate)
+        )
 
     def _tip_of(self, name: str, speeds: Sequence[StopSpeed], stop: float) -> str:
         one = min(speeds, key=lambda speed: abs(speed.stop - stop))

@@ -299,7 +299,8 @@ class SpeedPane(Pane):
             self.empty.setText(
                 self.tr("Nothing is measured on this machine yet.\nPress Tune to measure.")
             )
-            self.empty.setVisible(not self._shown.speeds and not self._series)
+            expected = any(rate is not None for rate in self._shown.predicted)
+            self.empty.setVisible(not (self._shown.speeds or self._series or expected))
         else:
             self.empty.setText(
                 self.tr("Launch a model and send a message.\nIts speed appears here.")

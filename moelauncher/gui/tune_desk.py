@@ -14,7 +14,6 @@ from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import (
@@ -26,7 +25,6 @@ from moelauncher.core.measurement import (
 )
 from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.speed_prediction import SpeedModel, fit_speed, token_traffic
 from moelauncher.core.sweep import SweepDecision
 from moelauncher.core.tune_events import (
     Decided,
@@ -39,9 +37,10 @@ from moelauncher.core.tune_events import (
 )
 from moelauncher.core.tune_plan import TunePlan, tune_plan
 from moelauncher.core.tune_text import decision_text
-from moelauncher.core.units import MIB, format_bytes, format_duration, format_rate, format_tokens
+from moelauncher.core.units import format_bytes, format_duration, format_rate, format_tokens
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.services import Services
 from moelauncher.gui.tune_dialog import TuneDialog
@@ -69,6 +68,7 @@ class TuneDesk(QObject):
         planner: Planner,
         services: Services,
         jobs: JobRunner,
+        outlook: OutlookDesk,
         *,
         free_the_machine: Callable[[Callable[[], None]], None],
         load_again: Callable[[], None],
@@ -81,6 +81,7 @@ class TuneDesk(QObject):
         self._planner = planner
         self._services = services
         self._jobs = jobs
+        self._outlook = outlook
         self._free_the_machine = free_the_machine
         self._load_again = load_again
         self._devices: Sequence[BackendDevice] = ()
@@ -94,15 +95,13 @@ class TuneDesk(QObject):
         self._speeds_of: tuple[object, ...] | None = None
         self._speeds: tuple[StopSpeed, ...] = ()
         self._fingerprints: dict[int, str] = {}
-        self._predicted_of: object = None
-        self._curve: tuple[float | None, ...] = ()
-        self._model: SpeedModel | None = None
         self.dialog = TuneDialog(window)
         self.dialog.started.connect(self._start)
         self.dialog.cancelled.connect(self._cancel)
         self.dialog.taken.connect(self._take)
         window.speed.tune_requested.connect(self.open)
         planner.plan_changed.connect(self.show_speeds)
+        outlook.hardware_known.connect(self.show_speeds)
 
     # What comes in
 
@@ -125,12 +124,14 @@ class TuneDesk(QObject):
     def set_able(self, able: bool, why_not: str = "") -> None:
         """Whether a sweep can begin now."""
         self._window.speed.set_can_tune(able, why_not)
+        self._outlook.set_able(able)
 
     def close(self) -> None:
         """End a sweep and close the store. The pool is closed by its owner."""
         self.dialog.set_running(False)
         self.dialog.close()
         self._jobs.cancel(_LANE)
+        self._outlook.close()
 
     def close_store(self) -> None:
         """Once nothing runs any more."""
@@ -142,23 +143,11 @@ class TuneDesk(QObject):
     def show_speeds(self) -> None:
         """What is known of the selected model on this machine."""
         facts, plan = self._planner.facts, self._planner.plan
-        speed = self._window.speed
         if facts is None or plan is None:
-            speed.set_speeds((), 0)
-            speed.set_traffic("")
+            self._outlook.show(None, None, ())
             self.measurements_known.emit(None, [])
-            self._window.placement.slider.set_speeds({})
             return
-        dense = plan.slider.dense
-        speeds = self._speeds_for(facts, dense)
-        last = plan.slider.gpu_layers if dense else plan.slider.last
-        here = plan.choices.n_gpu_layers if dense else plan.choices.cpu_moe
-        fits = () if dense else self._window.placement.slider.fits
-        speed.set_speeds(speeds, last, fits, here, self._predicted(facts, plan, speeds))
-        self._show_traffic(facts, plan)
-        self._window.placement.slider.set_speeds(
-            {} if dense else {one.stop: one.median for one in speeds}
-        )
+        self._outlook.show(facts, plan, self._speeds_for(facts, plan.slider.dense))
 
     @property
     def store(self) -> MeasurementStore | None:
@@ -184,11 +173,6 @@ class TuneDesk(QObject):
         )
         return text.format(rate=format_rate(best.median), n=best.stop)
 
-    def fitted(self, facts: ModelFacts) -> SpeedModel | None:
-        """The prediction from this model's own measurements, where there are enough."""
-        selected = self._planner.facts
-        return self._model if selected is not None and selected.path == facts.path else None
-
     def _tell_best(self, facts: ModelFacts, dense: bool) -> None:
         best = max(self._speeds, key=lambda one: one.median, default=None)
         setting = None
@@ -199,57 +183,11 @@ class TuneDesk(QObject):
             setting = BestSetting(best.median, away, of if has_gpu else 0, tuned=True)
         self.best_known.emit(facts.path, setting)
 
-    def _predicted(
-        self, facts: ModelFacts, plan: LaunchPlan, speeds: Sequence[StopSpeed]
-    ) -> tuple[float | None, ...]:
-        """tok/s at every stop, where enough is measured to tell; the fit is kept."""
-        names = tuple(gpu.name for gpu in self._planner.machine.gpus)
-        key = (id(facts), plan.choices.context, plan.choices.which, names, tuple(speeds))
-        if key == self._predicted_of:
-            return self._curve
-        self._predicted_of, self._curve, self._model = key, (), None
-        if plan.slider.dense or len(speeds) < 2 or not names:
-            return ()
-        stops = tune_plan(facts, self._planner.machine, plan.choices).stops
-        n_ctx = plan.choices.context.n_ctx
-        depth = min(_PROMPT_TOKENS, n_ctx)
-        reads = [
-            token_traffic(facts, stop.placement, stop.forecast, n_ctx, depth) for stop in stops
-        ]
-        # Below the fastest stop memory may have spilled, which no roofline foretells.
-        fastest = max(speeds, key=lambda one: one.median).stop
-        known = [
-            (reads[one.stop], one.median) for one in speeds if fastest <= one.stop < len(reads)
-        ]
-        self._model = fit_speed(known)
-        if self._model is not None:
-            self._curve = tuple(self._model.tok_s(read) for read in reads)
-        return self._curve
-
-    def _show_traffic(self, facts: ModelFacts, plan: LaunchPlan) -> None:
-        """The three figures behind the speed of the placement in view, and the prediction."""
-        n_ctx = plan.choices.context.n_ctx
-        read = token_traffic(facts, plan.shown, plan.forecast, n_ctx, min(_PROMPT_TOKENS, n_ctx))
-        vram = self.tr("{size} VRAM").format(size=format_bytes(round(read.vram_bytes)))
-        ram = self.tr("{size} RAM").format(size=format_bytes(round(read.ram_bytes)))
-        # What rounds to nothing is no news.
-        parts = (vram if read.vram_bytes >= MIB else "", ram if read.ram_bytes >= MIB else "")
-        text = self.tr("{parts} a token").format(parts=" + ".join(filter(None, parts)))
-        tip = self.tr(
-            "What one token reads: dense weights, the used experts and the KV cache, each from "
-            "where it lies. Only activations cross the bus ({bus}), not weights: that is why "
-            "experts in RAM are not slow."
-        ).format(bus=format_bytes(round(read.bus_bytes)))
-        if self._model is not None and not plan.imagined_gpu:
-            tip += " " + self.tr(
-                "Predicted here: {rate} (measurements are missed by {n:.0f} %)."
-            ).format(rate=format_rate(self._model.tok_s(read)), n=100 * self._model.error)
-        self._window.speed.set_traffic("" if plan.imagined_gpu else text, tip)
-
     def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
         if self._store is None or self._snapshot is None or not self._devices:
             return ()
         machine = self.machine().name
+        self._outlook.set_machine(machine)
         key = (id(facts), machine)
         if self._speeds_of != key:
             self._speeds_of = key
@@ -325,7 +263,7 @@ class TuneDesk(QObject):
             n_generate=n_generate,
             budget_s=60.0 * minutes,
         )
-        store, run, predicted = self._store, self._services.tune, self._curve
+        store, run, predicted = self._store, self._services.tune, self._outlook.curve
 
         def work(report: Callable[[object], None], cancelled: Callable[[], bool]) -> object:
             last: object = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.catalog import entry_of
+from moelauncher.core.device_bandwidth import BandwidthProbe
 from moelauncher.core.engine_protocol import (
     BufferReport,
     ChatMessage,
@@ -36,7 +38,7 @@ from moelauncher.core.window_state import StateFile
 from moelauncher.gui.chat_pane import ChatPane
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
-from moelauncher.gui.services import Services
+from moelauncher.gui.services import Services, nothing_measured
 from moelauncher.gui.session import Session
 
 GIB = 1 << 30
@@ -132,6 +134,8 @@ class ScriptedWindow:
         self.engines: list[ScriptedEngine] = []
         #: Plays a sweep.
         self.tune: TuneRunner = lambda job, sweep, case_of, cancelled: iter(())
+        #: Measures bandwidths.
+        self.probe: BandwidthProbe = nothing_measured
         #: What llama.cpp's dry runs say; a problem leaves the formula.
         self.answers = DryRunResult(problem="not asked")
         self.settings = Settings.load(self.paths.settings_file)
@@ -142,6 +146,7 @@ class ScriptedWindow:
             make_engine=self._make_engine,
             dry_run=lambda facts, placement, context, cancelled: self.answers,
             tune=lambda *arguments: self.tune(*arguments),
+            measure_bandwidths=lambda *arguments: self.probe(*arguments),
         )
         self.window = MainWindow(ModelListPane(), ChatPane())
         qtbot.addWidget(self.window)
@@ -165,6 +170,10 @@ class ScriptedWindow:
         plan = self.session.planner.plan
         assert plan is not None
         return plan
+
+    def signal(self, signal: object) -> AbstractContextManager[object]:
+        """Waits at the end of the block until ``signal`` was emitted."""
+        return self._qtbot.waitSignal(signal, timeout=20_000)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         self._qtbot.waitUntil(condition, timeout=20_000)
