@@ -33,6 +33,7 @@ from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.move_timing import MoveTiming
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.session_texts import SessionTexts, context_only
+from moelauncher.gui.standing import Standing
 
 #: The events that this desk takes.
 LoadEvent = LoadProgress | Loaded | LoadFailed | LoadCancelled | Unloaded
@@ -82,13 +83,9 @@ class LoadDesk(QObject):
         chat: ChatSession,
         texts: SessionTexts,
         log: EngineLog,
-        *,
-        state: Callable[[], SessionState],
-        move: Callable[[SessionEvent], None],
-        show: Callable[[], None],
+        standing: Standing,
         parent: QObject | None = None,
     ) -> None:
-        """``state`` is where the session stands, ``move`` moves it, ``show`` repaints it."""
         super().__init__(parent)
         self._window = window
         self._engine = engine
@@ -97,9 +94,7 @@ class LoadDesk(QObject):
         self._chat = chat
         self._texts = texts
         self._log = log
-        self._state = state
-        self._move = move
-        self._show = show
+        self._standing = standing
         self.timing = MoveTiming()
         self.loaded: LoadedModel | None = None
         #: The model that was taken out of memory: the next message loads it again.
@@ -131,19 +126,19 @@ class LoadDesk(QObject):
         self.timing.asked(asked_s)
         self._loading = _Load(facts, plan, self.loaded)
         self.freed = None
-        self._move(SessionEvent.LAUNCH)
+        self._standing.move(SessionEvent.LAUNCH)
         self._load(facts, plan, keeps_chat=keeps_chat)
 
     def cancel(self) -> None:
         """End the load that is going on; a reply that waits for it goes on as it was."""
-        in_reply = self._state() is SessionState.MOVING
-        self._move(SessionEvent.CANCEL)
+        in_reply = self._standing.state() is SessionState.MOVING
+        self._standing.move(SessionEvent.CANCEL)
         self._engine.stop(self._load_number if in_reply else None)
 
     def unload(self) -> None:
         """Take the model out of memory."""
         self.freed = self.loaded.facts.path if self.loaded is not None else None
-        self._move(SessionEvent.UNLOAD)
+        self._standing.move(SessionEvent.UNLOAD)
         self._engine.stop()
         self._unload_number = self._engine.unload()
 
@@ -169,7 +164,7 @@ class LoadDesk(QObject):
             if event.request == self._unload_number:
                 self._gone()
                 self._window.status.set_prompt("")
-                self._move(SessionEvent.UNLOADED)
+                self._standing.move(SessionEvent.UNLOADED)
         elif event.request != self._load_number:
             return
         elif isinstance(event, LoadProgress):
@@ -182,9 +177,9 @@ class LoadDesk(QObject):
             self._cancelled(event)
 
     def _progressed(self, event: LoadProgress) -> None:
-        if self._state() is SessionState.CHECKING and event.stage != "checking":
-            self._move(SessionEvent.ACCEPTED)
-        if self._loading is not None and self._state() is not SessionState.STOPPING:
+        if self._standing.state() is SessionState.CHECKING and event.stage != "checking":
+            self._standing.move(SessionEvent.ACCEPTED)
+        if self._loading is not None and self._standing.state() is not SessionState.STOPPING:
             size_bytes = self._loading.facts.loaded_bytes
             self._window.placement.set_progress(
                 self._texts.load_progress(event, size_bytes), self._texts.load_fraction(event)
@@ -234,7 +229,7 @@ class LoadDesk(QObject):
             self._loading = _Load(load.before.facts, load.before.plan, failure=say)
             self._load(load.before.facts, load.before.plan)
             return
-        self._move(SessionEvent.LOAD_FAILED)
+        self._standing.move(SessionEvent.LOAD_FAILED)
         self.came_to_nothing.emit()
         say("" if load.failure is None else self._texts.not_restored(load.facts))
 
@@ -245,12 +240,12 @@ class LoadDesk(QObject):
             self._window.status.set_message(text, "info")
             return
         self._gone()
-        self._move(SessionEvent.CANCELLED)
+        self._standing.move(SessionEvent.CANCELLED)
         self.came_to_nothing.emit()
         self._window.status.set_message(self._texts.load_cancelled(), "info")
 
     def _can_restore(self) -> bool:
-        return self._state() in (SessionState.CHECKING, SessionState.LOADING)
+        return self._standing.state() in (SessionState.CHECKING, SessionState.LOADING)
 
     def _came_back(self, report: LoadReport) -> None:
         """The load ended without a new placement; the one before is there again."""
@@ -264,12 +259,12 @@ class LoadDesk(QObject):
     def _went_on(self, event: SessionEvent) -> None:
         """The model is there (again), and with it a reply that waited."""
         if self._chat.conversation.streaming:
-            if self._state() is SessionState.STOPPING:
-                self._show()
+            if self._standing.state() is SessionState.STOPPING:
+                self._standing.show()
                 return  # the reply itself says when it has ended
             self.reply_goes_on.emit()
             self.timing.reply_goes_on()
-        self._move(event)
+        self._standing.move(event)
 
     def _gone(self) -> None:
         """Nothing is loaded any more."""

@@ -29,8 +29,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QStyle, QToolTip, QWidget
 
-from moelauncher.core.units import MIB, format_bytes, format_gib
-from moelauncher.gui.memory_bars import KINDS, Bar, Segment
+from moelauncher.core.units import MIB
+from moelauncher.gui.gauge_texts import GaugeTexts
+from moelauncher.gui.memory_bars import KINDS, Bar
 from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.theme import (
     EASING_MS,
@@ -67,6 +68,7 @@ class MemoryGauge(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.texts = GaugeTexts()
         self._bars: tuple[Bar, ...] = ()
         self._shown: dict[tuple[str, str, str], float] = {}  # what is painted, while it eases
         self._start: dict[tuple[str, str, str], float] = {}
@@ -111,7 +113,7 @@ class MemoryGauge(QWidget):
 
     def spoken(self) -> str:
         """All bars in words, for assistive tools."""
-        return "\n".join(self._bar_sentence(bar) for bar in self._bars)
+        return "\n".join(self.texts.sentence(bar) for bar in self._bars)
 
     def leave_free_of(self, bar: Bar) -> int:
         """The margin as shown, also in the middle of a drag."""
@@ -124,103 +126,6 @@ class MemoryGauge(QWidget):
         }
         self.update()
 
-    # Words
-
-    def kind_name(self, kind: str) -> str:
-        """The short name of a segment, as the legend has it."""
-        return {
-            "others": self.tr("others"),
-            "lent": self.tr("GPU's share"),
-            "driver": self.tr("driver"),
-            "dense": self.tr("dense"),
-            "experts": self.tr("experts"),
-            "kv": self.tr("KV"),
-            "recurrent": self.tr("state"),
-            "compute": self.tr("compute"),
-            "over": self.tr("does not fit"),
-        }[kind]
-
-    def kind_lesson(self, kind: str) -> str:
-        """What a segment is, for somebody who meets it the first time."""
-        return {
-            "others": self.tr("Other programs and the desktop."),
-            "lent": self.tr(
-                "What the integrated GPU takes: its memory is part of main memory. "
-                "The bar above says what for; it is counted once."
-            ),
-            "driver": self.tr(
-                "The driver's own share for every program that computes on this GPU."
-            ),
-            "dense": self.tr(
-                "Dense weights: attention, norms, routers, shared experts, embeddings. "
-                "All of them are read for every token, so they belong on the GPU."
-            ),
-            "experts": self.tr(
-                "Routed experts: for each token only a few of them are read, "
-                "which is why they may stay in main memory."
-            ),
-            "kv": self.tr(
-                "KV cache: what attention remembers of every token. It grows with the context "
-                "size; q8_0 halves it."
-            ),
-            "recurrent": self.tr(
-                "Recurrent state: the fixed-size memory of recurrent layers. "
-                "It does not grow with the context."
-            ),
-            "compute": self.tr(
-                "Compute buffers: room for intermediate results. A smaller ubatch shrinks them."
-            ),
-            "over": self.tr("What does not fit below the mark."),
-        }[kind]
-
-    def _source_name(self, source: str, bar: Bar) -> str:
-        if source == "measured" and bar.meter:
-            return self.tr("measured by {meter}").format(meter=bar.meter)
-        return {
-            "measured": self.tr("not measured"),
-            "header": self.tr("from the model file's header"),
-            "dry-run": self.tr("from llama.cpp's own dry run"),
-            "estimate": self.tr("estimate"),
-        }[source]
-
-    def _bar_title(self, bar: Bar) -> str:
-        if not bar.is_gpu:
-            return self.tr("RAM")
-        if bar.imagined:
-            return self.tr("GPU · none in use: what one would hold")
-        name = bar.label or bar.name
-        if bar.shares_ram:
-            return self.tr("GPU · {name} · part of RAM").format(name=name)
-        return self.tr("GPU · {name}").format(name=name)
-
-    def _bar_figures(self, bar: Bar) -> str:
-        if bar.total_bytes is None:
-            return format_bytes(bar.then_bytes)
-        return self.tr("{used} of {total} GiB").format(
-            used=format_gib(bar.then_bytes), total=format_gib(bar.total_bytes)
-        )
-
-    def _bar_sentence(self, bar: Bar) -> str:
-        parts = [
-            f"{self.kind_name(segment.kind)} {format_bytes(segment.then_bytes)}"
-            for segment in bar.segments
-            if segment.then_bytes
-        ]
-        if bar.over_bytes:
-            parts.append(f"{self.kind_name('over')} {format_bytes(bar.over_bytes)}")
-        return f"{self._bar_title(bar)}: {self._bar_figures(bar)}. {', '.join(parts)}"
-
-    def _segment_tip(self, bar: Bar, segment: Segment) -> str:
-        lines = [
-            f"{self.kind_name(segment.kind)}: {format_bytes(segment.then_bytes)} "
-            f"({self._source_name(segment.source, bar)})"
-        ]
-        if segment.kind != "others" and segment.now_bytes != segment.then_bytes:
-            now = format_bytes(segment.now_bytes) if segment.now_bytes else self.tr("nothing")
-            lines.append(self.tr("Loaded now: {size}").format(size=now))
-        lines.append(self.kind_lesson(segment.kind))
-        return "\n".join(lines)
-
     def tip_at(self, position: QPointF) -> str:
         """The tooltip for a place in the widget."""
         index = self._bar_at(position)
@@ -228,22 +133,16 @@ class MemoryGauge(QWidget):
             return ""
         bar, area = self._bars[index], self._bar_rect(index)
         if position.y() < area.top():
-            return self._bar_sentence(bar)
+            return self.texts.sentence(bar)
         if abs(position.x() - self._mark_x(bar, area)) <= GRAB_PX and bar.total_bytes:
-            return self.tr(
-                "Kept free: {size}. Drag to change it, or use the arrow keys. "
-                "The rest is for other programs that start later."
-            ).format(size=format_bytes(self.leave_free_of(bar)))
+            return self.texts.margin_tip(self.leave_free_of(bar))
         at = (position.x() - area.left()) / area.width() * bar.scale_bytes
         end = 0
         for segment in bar.segments:
             end += segment.then_bytes
             if segment.then_bytes and at <= end:
-                return self._segment_tip(bar, segment)
-        if bar.total_bytes is None:
-            return self.tr("The size of this memory is not known.")
-        free = max(0, bar.total_bytes - bar.then_bytes)
-        return self.tr("Free: {size}").format(size=format_bytes(free))
+                return self.texts.segment_tip(bar, segment)
+        return self.texts.free_tip(bar)
 
     # Geometry
 
@@ -290,7 +189,7 @@ class MemoryGauge(QWidget):
         colors = theme().colors
         line = QRectF(area.left(), area.top() - TITLE_HEIGHT, area.width(), TITLE_HEIGHT - 3)
         figures_font = font("small", figures=True)
-        figures = self._bar_figures(bar)
+        figures = self.texts.figures(bar)
         painter.setFont(figures_font)
         metrics = QFontMetricsF(figures_font)
         width = metrics.horizontalAdvance(figures)
@@ -298,7 +197,7 @@ class MemoryGauge(QWidget):
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(line, right, figures)
         title = metrics.elidedText(
-            self._bar_title(bar), Qt.TextElideMode.ElideRight, line.width() - width - 12
+            self.texts.title(bar), Qt.TextElideMode.ElideRight, line.width() - width - 12
         )
         painter.setPen(colors.text)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

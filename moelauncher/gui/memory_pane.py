@@ -129,11 +129,11 @@ class MemoryPane(Pane):
             if gpu or ram:
                 # Others are measured and move all the time: their numbers stand in the tooltip.
                 figures = "" if kind == "others" else _pair(gpu, ram)
-                name = self.gauge.kind_name(kind)
+                name = self.gauge.texts.kind_name(kind)
                 entries.append(LegendEntry(kind, f"{name} {figures}".strip()))
         over = sum(bar.over_bytes for bar in bars)
         if over:
-            name = self.gauge.kind_name("over")
+            name = self.gauge.texts.kind_name("over")
             entries.append(LegendEntry("over", f"{name} {format_bytes(over)}"))
         return tuple(entries)
 

@@ -7,7 +7,6 @@ speed curve, how full the context is, and moves of the session's state. GUI thre
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -29,6 +28,7 @@ from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.load_desk import LoadDesk
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.session_texts import SessionTexts
+from moelauncher.gui.standing import Standing
 
 #: The live rate is sampled this often.
 RATE_MS = 100
@@ -57,12 +57,9 @@ class ReplyDesk(QObject):
         speeds: BestSpeeds,
         texts: SessionTexts,
         log: EngineLog,
-        *,
-        state: Callable[[], SessionState],
-        move: Callable[[SessionEvent], None],
+        standing: Standing,
         parent: QObject | None = None,
     ) -> None:
-        """``state`` is where the session stands, ``move`` moves it."""
         super().__init__(parent)
         self._window = window
         self._engine = engine
@@ -72,8 +69,7 @@ class ReplyDesk(QObject):
         self._speeds = speeds
         self._texts = texts
         self._log = log
-        self._state = state
-        self._move = move
+        self._standing = standing
         self._number = 0
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -95,7 +91,7 @@ class ReplyDesk(QObject):
         self._prompt_from_s = time.monotonic()
         self._last_stats = None
         self._moved = False
-        self._move(SessionEvent.SEND)
+        self._standing.move(SessionEvent.SEND)
         self._rate_clock.start()
         self._number = self._engine.generate(request)
 
@@ -162,8 +158,10 @@ class ReplyDesk(QObject):
         if waited_s is not None and self._loads.loaded is not None:
             report = self._loads.loaded.report
             self._window.status.set_message(self._texts.moved(report, waited_s), "good")
-        if event.n_tokens == 1 and SessionEvent.FIRST_TOKEN in possible_events(self._state()):
-            self._move(SessionEvent.FIRST_TOKEN)
+        if event.n_tokens == 1 and SessionEvent.FIRST_TOKEN in possible_events(
+            self._standing.state()
+        ):
+            self._standing.move(SessionEvent.FIRST_TOKEN)
         self._rate.add(event.time_s)
         self._context_used = self._prompt_tokens + event.n_tokens
 
@@ -190,8 +188,8 @@ class ReplyDesk(QObject):
         self._window.speed.add_rate(now, None)
         average = self._last_stats.tok_s if self._last_stats else None
         self._window.speed.set_summary(average, average)
-        if SessionEvent.FINISHED in possible_events(self._state()):
-            self._move(SessionEvent.FINISHED)
+        if SessionEvent.FINISHED in possible_events(self._standing.state()):
+            self._standing.move(SessionEvent.FINISHED)
 
     # What the load desk says
 
@@ -211,11 +209,11 @@ class ReplyDesk(QObject):
         self._shade_prompt(now)
         rate = self._rate.rate(now)
         known = None if rate != rate else rate  # NaN: nothing to say yet
-        if self._state() in (SessionState.GENERATING, SessionState.STOPPING):
+        if self._standing.state() in (SessionState.GENERATING, SessionState.STOPPING):
             self._window.speed.add_rate(now, known)
             average = self._rate.average()
             self._window.speed.set_summary(known, None if average != average else average)
-            self._window.status.set_state(*self._texts.state(self._state(), known))
+            self._window.status.set_state(*self._texts.state(self._standing.state(), known))
             self.show_context()
 
     def _shade_prompt(self, until_s: float) -> None:

@@ -6,7 +6,6 @@ planner's model, once its header was read in a pool job. GUI thread only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject
@@ -19,6 +18,7 @@ from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.library import Library
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
+from moelauncher.gui.standing import Standing
 
 
 class SelectionDesk(QObject):
@@ -30,21 +30,15 @@ class SelectionDesk(QObject):
         jobs: JobRunner,
         library: Library,
         planner: Planner,
-        *,
-        state: Callable[[], SessionState],
-        move: Callable[[SessionEvent], None],
-        show: Callable[[], None],
+        standing: Standing,
         parent: QObject | None = None,
     ) -> None:
-        """``state`` is where the session stands, ``move`` moves it, ``show`` repaints it."""
         super().__init__(parent)
         self._window = window
         self._jobs = jobs
         self._library = library
         self._planner = planner
-        self._state = state
-        self._move = move
-        self._show = show
+        self._standing = standing
         self.selection = Selection.NONE
         self.entry: CatalogEntry | None = None
         window.model_list.entry_selected.connect(self._select)
@@ -52,7 +46,7 @@ class SelectionDesk(QObject):
 
     def _select(self, entry: object) -> None:
         self.entry = entry if isinstance(entry, CatalogEntry) else None
-        if self._state() is SessionState.FAILED:
+        if self._standing.state() is SessionState.FAILED:
             # Why the other one failed; "this file" would now mean the wrong one.
             self._window.status.clear_message()
         self._jobs.cancel("facts")
@@ -73,7 +67,7 @@ class SelectionDesk(QObject):
 
     def _selected(self, selection: Selection, facts: object) -> None:
         self.selection = selection
-        self._move(SessionEvent.SELECT)
+        self._standing.move(SessionEvent.SELECT)
         known = facts if isinstance(facts, ModelFacts) else None
         if known is not None:
             self._window.heading.set_facts(known)
@@ -84,7 +78,7 @@ class SelectionDesk(QObject):
         else:
             self._window.heading.set_facts(None)
         self._planner.select(known)
-        self._show()
+        self._standing.show()
 
     def _unreadable(self, error: LauncherError) -> None:
         """The file changed since it was listed."""

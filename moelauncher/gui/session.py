@@ -53,6 +53,7 @@ from moelauncher.gui.selection_desk import SelectionDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
 from moelauncher.gui.share_desk import ShareDesk
+from moelauncher.gui.standing import Standing
 from moelauncher.gui.template_desk import TemplateDesk
 from moelauncher.gui.tune_desk import TuneDesk
 
@@ -103,15 +104,14 @@ class Session(QObject):
             window, self.chat, self.bridge.engine, self._jobs, services.settings, self
         )
         self.templates = TemplateDesk(self.chat, self.bridge.engine, self._jobs, self)
+        standing = Standing(lambda: self.state, self._move, self._show)
         self._selected = SelectionDesk(
             window,
             self._jobs,
             self.library,
             self.planner,
-            state=lambda: self.state,
-            move=self._move,
-            show=self._show,
-            parent=self,
+            standing,
+            self,
         )
         self._log = EngineLog(window)
         self._loads = LoadDesk(
@@ -122,10 +122,8 @@ class Session(QObject):
             self.chat,
             self._texts,
             self._log,
-            state=lambda: self.state,
-            move=self._move,
-            show=self._show,
-            parent=self,
+            standing,
+            self,
         )
         self._replies = ReplyDesk(
             window,
@@ -136,9 +134,8 @@ class Session(QObject):
             self.speeds,
             self._texts,
             self._log,
-            state=lambda: self.state,
-            move=self._move,
-            parent=self,
+            standing,
+            self,
         )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.planner, self)
