@@ -168,7 +168,10 @@ class ModelListPane(QWidget):
     def _renew(self, change: Callable[[], None]) -> None:
         kept = self._told.path if self._told is not None else None
         change()
-        self.list.doItemsLayout()  # the first part of it at once, or a frame would be empty
+        # Thousands of rows are laid out a part at a time, between the window's other work.
+        mode = QListView.LayoutMode
+        many = self._model.rowCount() > 2 * ROWS_AT_ONCE
+        self.list.setLayoutMode(mode.Batched if many else mode.SinglePass)
         if kept is not None and self.selected() is None:
             self._select(kept)
         self._refresh()
@@ -246,8 +249,6 @@ class ModelListPane(QWidget):
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setMouseTracking(True)
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        # Thousands of rows are laid out a part at a time, between the window's other work.
-        view.setLayoutMode(QListView.LayoutMode.Batched)
         view.setBatchSize(ROWS_AT_ONCE)
         view.verticalScrollBar().rangeChanged.connect(self._show_wanted)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
