@@ -55,9 +55,18 @@ SPARE_LIBRARIES = (
 )
 
 
+#: Windows' own library, which Wine lacks. Tests under Wine put one that does nothing in its place.
+_STAND_IN = re.compile(r"(.*[/\\])?icu(uc|in|dt|io|tu)?\d*\.dll", re.IGNORECASE)
+
+
 def is_unused(name: str) -> bool:
     """Whether the file at ``name`` inside the bundle can stay out."""
-    return _UNUSED_FILES.search("/" + name.replace("\\", "/")) is not None
+    return _UNUSED_FILES.search("/" + name.replace("\\", "/")) is not None or is_stand_in(name)
+
+
+def is_stand_in(name: str) -> bool:
+    """Whether ``name`` is a library of Windows that must never come from a bundle."""
+    return _STAND_IN.fullmatch(name) is not None
 
 
 #: Neither Qt's own libraries nor Python's: those that the system's packages bring.

@@ -210,8 +210,6 @@ def provide_system(
         needs += dev_system.missing_compiler()
     if runs_vulkan:
         needs += dev_system.missing_vulkan(compiles=compiles_vulkan)
-        if compiles_vulkan and not dev_vulkan.has_headers() and not dev_vulkan.next_release():
-            needs += dev_system.VULKAN_HEADERS
     log = dev_llama.cache_folder() / "logs" / "system-packages.txt"
     dev_system.provide(needs, yes=options.yes, log=log)
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import dev_vulkan
 from dev_console import DevError, run_logged, say
 
 
@@ -93,6 +94,20 @@ SOFTWARE_GPU = Need(
     "Mesa's software Vulkan device", "mesa-vulkan-drivers", "mesa-vulkan-drivers", "vulkan-swrast"
 )
 
+MINGW = Need(
+    "the compiler for Windows (mingw-w64)",
+    "g++-mingw-w64-x86-64-posix",
+    "mingw64-gcc-c++",
+    "mingw-w64-gcc",
+)
+WINE_TOOLS = {
+    "wine": Need("Wine", "wine", "wine", "wine"),
+    "Xvfb": Need("an X screen in memory", "xvfb", "xorg-x11-server-Xvfb", "xorg-server-xvfb"),
+    "xauth": Need("the X screen's keys (xauth)", "xauth", "xauth", "xorg-xauth"),
+}
+"""Programs that running Windows programs on Linux takes."""
+NSIS = Need("the maker of Windows installers (NSIS)", "nsis", "nsis", "nsis")
+
 _WINDOWS_COMPILER = """\
 A C++ compiler is missing. Either install Microsoft's "Build Tools for Visual Studio" with
 "Desktop development with C++":
@@ -160,14 +175,34 @@ def missing_vulkan(*, compiles: bool) -> list[Need]:
     needs = missing_libraries(VULKAN_LIBRARIES)
     if sys.platform.startswith("linux") and not _vulkan_drivers():
         needs.append(SOFTWARE_GPU)
-    if compiles and not shutil.which("glslc"):
-        needs.append(GLSLC)
+    return [*needs, *missing_shader_tools()] if compiles else needs
+
+
+def missing_shader_tools() -> list[Need]:
+    """What compiling the Vulkan part takes, for whichever system."""
+    needs = [] if shutil.which("glslc") else [GLSLC]
+    if not dev_vulkan.has_headers() and not dev_vulkan.next_release():
+        needs += VULKAN_HEADERS
     return needs
 
 
 def _vulkan_drivers() -> bool:
     folders = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d")
     return any(any(Path(folder).glob("*.json")) for folder in folders)
+
+
+def missing_mingw() -> list[Need]:
+    """:data:`MINGW` where nothing could be compiled for Windows. Looked for on Linux only."""
+    names = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
+    there = sys.platform == "win32" or any(shutil.which(name) for name in names)
+    return [] if there else [MINGW]
+
+
+def missing_wine() -> list[Need]:
+    """What running Windows programs takes and is missing. Nothing on Windows itself."""
+    if sys.platform == "win32":
+        return []
+    return [need for program, need in WINE_TOOLS.items() if not shutil.which(program)]
 
 
 def missing_venv() -> list[Need]:
