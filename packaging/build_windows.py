@@ -19,8 +19,8 @@ import dev_system
 import smoke
 import windows_llama
 import windows_packages
-from bundle_build import ROOT, BundlePython, Places
-from dev_console import DevError, Steps, say
+from bundle_build import ROOT, BundlePython, LocalPython, Places
+from dev_console import DevError, Steps, run_logged, say
 
 ON_WINDOWS = sys.platform == "win32"
 if not ON_WINDOWS:
@@ -61,7 +61,8 @@ def build_windows(options: argparse.Namespace) -> None:
 
     if not options.no_smoke:
         steps.begin("Running what was built")
-        smoke.run_on_windows(bundle / "moelauncher.exe", places.work / "smoke")
+        prefix = python.prefix if isinstance(python, WinePython) else None
+        smoke.run_on_windows(bundle / "moelauncher.exe", places.work / "smoke", prefix)
     if not options.only_bundle:
         steps.begin("Packages and checksums")
         files = windows_packages.make_packages(
@@ -83,17 +84,16 @@ def build_engine(options: argparse.Namespace) -> None:
 
 def engine_needs() -> list[dev_system.Need]:
     """What is missing to compile llama.cpp for Windows."""
-    needs = [*dev_system.missing_mingw(), *dev_system.missing_venv()]
+    needs = [*dev_system.missing_mingw_cxx(), *dev_system.missing_venv()]
     # A part of it runs here while the rest is compiled.
     return [*needs, *dev_system.missing_compiler(), *dev_system.missing_shader_tools()]
 
 
 def provide_system(options: argparse.Namespace, *, compiles: bool) -> None:
     """Installs, or names, the system packages that are missing."""
-    needs = [*dev_system.missing_wine(), *dev_system.missing_venv()]
+    needs = dev_system.missing_venv()
     if not ON_WINDOWS:
-        # The stand-in for Windows' icuuc.dll is compiled as well.
-        needs += dev_system.missing_mingw()
+        needs += dev_system.missing_wine()
     if compiles:
         if ON_WINDOWS:
             raise DevError(
@@ -103,6 +103,11 @@ def provide_system(options: argparse.Namespace, *, compiles: bool) -> None:
             )
         needs += engine_needs()
     if not options.only_bundle:
+        if ON_WINDOWS and windows_packages.missing_makensis():
+            raise DevError(
+                "NSIS is missing. Install it (winget install NSIS.NSIS), or make no packages with "
+                "--only-bundle."
+            )
         needs += windows_packages.missing_makensis()
     _provide(needs, options)
 
@@ -116,9 +121,19 @@ def make_python(places: Places, *, sample: bool) -> BundlePython:
     """The Windows Python with the program's libraries and PyInstaller."""
     if ON_WINDOWS:
         return bundle_build.make_environment(places, sys.executable, sample=sample)
-    # Its packages come through a pip of this machine, which the system's Python may lack.
-    tools = bundle_build.make_tools(places, sys.executable)
-    return WinePython(windows_python.make(tools))
+    return WinePython(windows_python.make(_python_with_pip(places)))
+
+
+def _python_with_pip(places: Places) -> Path:
+    """This machine's own, which a Debian gives no pip, in an environment of its own."""
+    venv = LocalPython(places.work / "pip")
+    if not venv.python.exists():
+        run_logged(
+            [sys.executable, "-m", "venv", "--clear", str(venv.venv)],
+            log=places.log("environment"),
+            what="making an environment for pip",
+        )
+    return venv.python
 
 
 def make_engine(build: windows_llama.WindowsBuild, places: Places) -> Path:
@@ -134,6 +149,11 @@ class WinePython:
     """A Windows Python on Linux."""
 
     windows: windows_python.WindowsPython
+
+    @property
+    def prefix(self) -> wine_run.Prefix:
+        """The Windows that it runs in; the tests have another one."""
+        return self.windows.prefix("build")
 
     @property
     def site_packages(self) -> Path:
@@ -155,7 +175,7 @@ class WinePython:
     ) -> None:
         """Runs it to its end. Raises :class:`DevError`."""
         wine_run.run_wine_logged(
-            self.windows.prefix("build"),
+            self.prefix,
             [self.windows.python, *arguments],
             log=log,
             what=what,

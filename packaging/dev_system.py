@@ -94,18 +94,12 @@ SOFTWARE_GPU = Need(
     "Mesa's software Vulkan device", "mesa-vulkan-drivers", "mesa-vulkan-drivers", "vulkan-swrast"
 )
 
-MINGW = Need(
-    "the compiler for Windows (mingw-w64)",
+MINGW_CXX = Need(
+    "the MinGW C++ compiler",
     "g++-mingw-w64-x86-64-posix",
     "mingw64-gcc-c++",
     "mingw-w64-gcc",
 )
-WINE_TOOLS = {
-    "wine": Need("Wine", "wine", "wine", "wine"),
-    "Xvfb": Need("an X screen in memory", "xvfb", "xorg-x11-server-Xvfb", "xorg-server-xvfb"),
-    "xauth": Need("the X screen's keys (xauth)", "xauth", "xauth", "xorg-xauth"),
-}
-"""Programs that running Windows programs on Linux takes."""
 NSIS = Need("the maker of Windows installers (NSIS)", "nsis", "nsis", "nsis")
 
 _WINDOWS_COMPILER = """\
@@ -191,20 +185,6 @@ def _vulkan_drivers() -> bool:
     return any(any(Path(folder).glob("*.json")) for folder in folders)
 
 
-def missing_mingw() -> list[Need]:
-    """:data:`MINGW` where nothing could be compiled for Windows. Looked for on Linux only."""
-    names = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
-    there = sys.platform == "win32" or any(shutil.which(name) for name in names)
-    return [] if there else [MINGW]
-
-
-def missing_wine() -> list[Need]:
-    """What running Windows programs takes and is missing. Nothing on Windows itself."""
-    if sys.platform == "win32":
-        return []
-    return [need for program, need in WINE_TOOLS.items() if not shutil.which(program)]
-
-
 def missing_venv() -> list[Need]:
     """:data:`VENV` where this Python cannot make an environment with pip in it."""
     complete = all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
@@ -225,6 +205,17 @@ def missing_wine() -> list[Need]:
 def mingw_c() -> str | None:
     """The C compiler for 64-bit Windows, under the name that this system gives it."""
     names = ("x86_64-w64-mingw32-gcc-posix", "x86_64-w64-mingw32-gcc")
+    return next((name for name in names if shutil.which(name)), None)
+
+
+def missing_mingw_cxx() -> list[Need]:
+    """:data:`MINGW_CXX` where llama.cpp could not be compiled for Windows."""
+    return [] if mingw_cxx() else [MINGW_CXX]
+
+
+def mingw_cxx() -> str | None:
+    """The C++ compiler for 64-bit Windows, under the name that this system gives it."""
+    names = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
     return next((name for name in names if shutil.which(name)), None)
 
 

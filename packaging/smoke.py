@@ -2,6 +2,7 @@
 
     python3 packaging/smoke.py FOLDER/moelauncher               here
     python3 packaging/smoke.py FOLDER/moelauncher --bare-root   also on a system with nothing on it
+    python3 packaging/smoke.py FOLDER/moelauncher.exe           a Windows bundle, on Linux by Wine
 
 The same steps on both systems: the doctor, a chat with the sample model, the window with a
 picture of it and a file from the command line. Everything is written under one fresh folder.
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import bare_root
+import wine_run
 from dev_console import DevError, format_elapsed, say
 
 QUESTION = "What is the capital of France?"
@@ -210,6 +212,36 @@ def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
         run_smoke(plan, label.strip())
 
 
+# ------------------------------------------------------------------------- Windows
+
+
+def run_on_windows(program: Path, work: Path, prefix: wine_run.Prefix | None = None) -> None:
+    """The same with a Windows bundle: on Windows itself, or by Wine in ``prefix``.
+
+    Under Wine Qt paints into memory, since its Windows screen dies there at the first window.
+    """
+    commands = program.with_name("moelauncher-cli.exe")
+    if prefix is None:
+        run_smoke(Plan(program, work, commands_program=str(commands)), "Windows")
+        return
+    variables = prefix.environment()
+    with x_screen() as display:
+        plan = Plan(
+            program,
+            work,
+            prefix=("wine",),
+            work_there=str(wine_run.windows_path(work)),
+            environment={
+                **{name: variables[name] for name in variables if name.startswith("WINE")},
+                "HOME": str(work / "home"),
+                "DISPLAY": display,
+                "QT_QPA_PLATFORM": "offscreen",
+            },
+            commands_program=str(commands),
+        )
+        run_smoke(plan, "Wine")
+
+
 def screen_here(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables of this machine's screen; without one, Qt paints into memory."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR")
@@ -243,6 +275,15 @@ def x_screen() -> Iterator[str]:
         process.wait()
 
 
+def _wine_prefix() -> wine_run.Prefix | None:
+    """The prefix of the packages' Windows Python, made where it is missing."""
+    if sys.platform == "win32":
+        return None
+    import windows_python
+
+    return windows_python.make(Path(sys.executable)).prefix("build")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(allow_abbrev=False, description=__doc__.splitlines()[0])
@@ -252,6 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     program = options.program.resolve()
     try:
         with tempfile.TemporaryDirectory(prefix="moelauncher-smoke-") as work:
+            if program.suffix == ".exe":
+                run_on_windows(program, Path(work) / "windows", _wine_prefix())
+                return 0
             run_smoke(Plan(program, Path(work) / "here", environment=screen_here()))
             if options.bare_root:
                 run_in_bare_root(program, Path(work) / "bare", vulkan=False)

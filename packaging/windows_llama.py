@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import dev_llama
+import dev_system
 import dev_vulkan
 import windows_dlls
 from dev_console import DevError, run_logged, say
+from dev_lock import alone
 
 TOOLCHAIN = Path(__file__).resolve().parent / "windows"
 TRIPLE = "x86_64-w64-mingw32"
@@ -70,10 +71,16 @@ def provide(build: WindowsBuild) -> Path:
     Raises :class:`DevError`. An interrupted build leaves nothing that a later run would take
     for a finished one.
     """
-    if build.finished:
-        return build.package_folder
     cache = build.folder.parent
-    cache.mkdir(parents=True, exist_ok=True)
+    with alone(
+        cache / "locks" / f"{build.folder.name}.lock", "another run that makes the same build"
+    ):
+        if not build.finished:
+            _compile(build, cache)
+    return build.package_folder
+
+
+def _compile(build: WindowsBuild, cache: Path) -> None:
     log = cache / "logs" / f"{build.folder.name}.txt"
     say(f"      compiling llama.cpp for Windows; its output goes to {log}")
     sdk = dev_vulkan.find_sdk(cache, cache / "logs" / "vulkan-headers.txt")
@@ -85,11 +92,9 @@ def provide(build: WindowsBuild) -> Path:
         libraries = compile_libraries(source, work, log, loader)
         package = work / "package"
         collect_package(source, libraries, package)
-        if not build.finished:
-            shutil.rmtree(build.folder, ignore_errors=True)
-            build.folder.mkdir()
-            package.replace(build.package_folder)
-    return build.package_folder
+        shutil.rmtree(build.folder, ignore_errors=True)
+        build.folder.mkdir()
+        package.replace(build.package_folder)
 
 
 def fetch_source(version: str, work: Path, log: Path) -> Path:
@@ -209,7 +214,9 @@ def check_package(folder: Path) -> None:
 
 def runtime_library(name: str) -> Path:
     """The file of one of the compiler's own DLLs. Raises :class:`DevError`."""
-    compiler = find_compiler()
+    compiler = dev_system.mingw_cxx()
+    if compiler is None:
+        raise DevError(f"Missing: {dev_system.MINGW_CXX.what}.")
     answer = subprocess.run(
         [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
     )
@@ -219,14 +226,6 @@ def runtime_library(name: str) -> Path:
     if found is None:
         raise DevError(f"The compiler's {name} was not found.")
     return found
-
-
-def find_compiler(names: Iterable[str] = (f"{TRIPLE}-g++-posix", f"{TRIPLE}-g++")) -> str:
-    """The Windows compiler on this machine. Raises :class:`DevError`."""
-    for name in names:
-        if found := shutil.which(name):
-            return found
-    raise DevError("The compiler for Windows is missing (Debian: g++-mingw-w64-x86-64-posix).")
 
 
 def run_tool(name: str, *arguments: str) -> None:

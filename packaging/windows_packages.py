@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 import bundle_parts
+import dev_system
 import windows_dlls
 from dev_console import DevError, run_logged
 
@@ -84,9 +85,7 @@ def check_bundle(bundle: Path) -> None:
         raise DevError(f"The bundle lacks libraries: {lacking}")
 
 
-def make_packages(
-    bundle: Path, output: Path, version: str, icon: Path, work: Path
-) -> list[Path]:
+def make_packages(bundle: Path, output: Path, version: str, icon: Path, work: Path) -> list[Path]:
     """The finished files in ``output``. Raises :class:`DevError`."""
     output.mkdir(parents=True, exist_ok=True)
     name = f"moelauncher-{version}-windows-x86_64"
@@ -144,7 +143,10 @@ def make_installer(bundle: Path, target: Path, version: str, icon: Path, work: P
         "OUTPUT": target,
         "REMOVALS": listed,
     }
-    command: list[str | Path] = [find_makensis(), "-V3", "-INPUTCHARSET", "UTF8", "-WX"]
+    makensis = find_makensis()
+    if makensis is None:
+        raise DevError(f"Missing: {dev_system.NSIS.what}.")
+    command: list[str | Path] = [makensis, "-V3", "-INPUTCHARSET", "UTF8", "-WX"]
     command += [f"-D{name}={value}" for name, value in defines.items()]
     command.append(TEMPLATES / "installer.nsi")
     target.unlink(missing_ok=True)
@@ -153,10 +155,13 @@ def make_installer(bundle: Path, target: Path, version: str, icon: Path, work: P
     return target
 
 
-def find_makensis() -> str:
-    """NSIS's compiler. Raises :class:`DevError` where there is none."""
+def missing_makensis() -> list[dev_system.Need]:
+    """NSIS where there is none."""
+    return [] if find_makensis() else [dev_system.NSIS]
+
+
+def find_makensis() -> str | None:
+    """NSIS's compiler, which on Windows is on no path."""
     programs = os.environ.get("PROGRAMFILES(X86)", "")
-    for place in ("makensis", str(Path(programs, "NSIS", "makensis.exe"))):
-        if found := shutil.which(place):
-            return found
-    raise DevError("NSIS is missing (Debian: apt install nsis; Windows: nsis.sourceforge.io).")
+    places = ("makensis", str(Path(programs, "NSIS", "makensis.exe")))
+    return next((found for place in places if (found := shutil.which(place))), None)
