@@ -11,8 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from pathlib import Path
 import dev_llama
 import dev_system
 import dev_vulkan
+import llama_source
 import windows_dlls
 from dev_console import DevError, run_logged, say
 from dev_lock import alone
@@ -86,36 +85,16 @@ def _compile(build: WindowsBuild, cache: Path) -> None:
     sdk = dev_vulkan.find_sdk(cache, cache / "logs" / "vulkan-headers.txt")
     with tempfile.TemporaryDirectory(dir=cache, prefix="unfinished-") as making:
         work = Path(making)
-        source = fetch_source(build.version, work, log)
+        tools = llama_source.make_tools(work, log)
+        source = llama_source.fetch_source(build.version, tools, work, log)
         include = private_headers(sdk, work / "vulkan")
         loader = import_library(include, work / "vulkan")
-        libraries = compile_libraries(source, work, log, loader)
+        libraries = compile_libraries(source, tools, work, log, loader)
         package = work / "package"
         collect_package(source, libraries, package)
         shutil.rmtree(build.folder, ignore_errors=True)
         build.folder.mkdir()
         package.replace(build.package_folder)
-
-
-def fetch_source(version: str, work: Path, log: Path) -> Path:
-    """llama-cpp-python's source archive, which carries llama.cpp's, unpacked into ``work``."""
-    command = [sys.executable, "-m", "venv", str(work / "tools")]
-    run_logged(command, log=log, what="making an environment for the tools")
-    pip = [str(work / "tools" / "bin" / "python"), "-m", "pip"]
-    # CMake and Ninja come as packages, as they do for every other build of llama.cpp.
-    install = [*pip, "install", "cmake<4", "ninja"]
-    run_logged(install, log=log, what="taking CMake and Ninja")
-    download = [*pip, "download", "--no-deps", "--no-binary", ":all:", "--dest", str(work)]
-    run_logged(
-        [*download, f"{dev_llama.PACKAGE}=={version}"], log=log, what="taking llama.cpp's source"
-    )
-    archive = next(work.glob("llama_cpp_python-*.tar.gz"), None)
-    if archive is None:
-        raise DevError(f"The package index has no source archive of {dev_llama.PACKAGE} {version}.")
-    with tarfile.open(archive) as content:
-        content.extractall(work / "source")
-    (root,) = (work / "source").iterdir()
-    return root
 
 
 def private_headers(sdk: dev_vulkan.VulkanSdk, target: Path) -> Path:
@@ -155,9 +134,8 @@ def import_library(include: Path, target: Path) -> Path:
     return library
 
 
-def compile_libraries(source: Path, work: Path, log: Path, loader: Path) -> Path:
+def compile_libraries(source: Path, tools: Path, work: Path, log: Path, loader: Path) -> Path:
     """Configures and compiles; returns the folder of the DLLs."""
-    tools = work / "tools" / "bin"
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
     # With it set, ggml switches every SIMD instruction off.
     environment.pop("SOURCE_DATE_EPOCH", None)
