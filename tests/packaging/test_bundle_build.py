@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-import build
+import bundle_build
 import dev_llama
 import pytest
 
@@ -14,11 +14,11 @@ import moelauncher
 
 
 def test_version_is_the_programs() -> None:
-    assert build.program_version() == moelauncher.__version__
+    assert bundle_build.program_version() == moelauncher.__version__
 
 
 def test_the_bundle_gets_the_programs_libraries_but_its_own_llama_cpp() -> None:
-    wanted = build.requirements()
+    wanted = bundle_build.requirements()
     names = {text.split(">")[0].split("=")[0].split("<")[0] for text in wanted}
     assert {"PySide6-Essentials", "pyqtgraph", "huggingface_hub", "jinja2", "pyinstaller"} <= names
     assert dev_llama.PACKAGE not in names
@@ -37,10 +37,24 @@ def test_loadable_build_does_not_depend_on_this_processor(monkeypatch: pytest.Mo
 def test_checksums_are_read_by_sha256sum(tmp_path: Path) -> None:
     (tmp_path / "b.deb").write_bytes(b"b")
     (tmp_path / "a.tar.gz").write_bytes(b"a")
-    build.write_checksums(tmp_path, [tmp_path / "b.deb", tmp_path / "a.tar.gz"])
+    bundle_build.write_checksums(tmp_path, [tmp_path / "b.deb", tmp_path / "a.tar.gz"])
     assert (tmp_path / "SHA256SUMS").read_text(encoding="utf-8") == (
         f"{hashlib.sha256(b'a').hexdigest()}  a.tar.gz\n{hashlib.sha256(b'b').hexdigest()}  b.deb\n"
     )
+
+
+def test_checksums_of_the_other_systems_packages_stay_while_they_are_there(tmp_path: Path) -> None:
+    linux, windows = tmp_path / "a.deb", tmp_path / "b.zip"
+    linux.write_bytes(b"a")
+    bundle_build.write_checksums(tmp_path, [linux])
+    windows.write_bytes(b"b")
+    bundle_build.write_checksums(tmp_path, [windows])
+    text = (tmp_path / "SHA256SUMS").read_text(encoding="utf-8")
+    assert [line.split()[1] for line in text.splitlines()] == ["a.deb", "b.zip"]
+    linux.unlink()
+    bundle_build.write_checksums(tmp_path, [windows])
+    text = (tmp_path / "SHA256SUMS").read_text(encoding="utf-8")
+    assert [line.split()[1] for line in text.splitlines()] == ["b.zip"]
 
 
 def test_environment_is_kept_until_what_it_is_made_of_changes(
@@ -52,12 +66,12 @@ def test_environment_is_kept_until_what_it_is_made_of_changes(
         ran.append(str(command[2]))
         (tmp_path / "linux" / "venv").mkdir(parents=True, exist_ok=True)
 
-    monkeypatch.setattr(build, "run_logged", run)
-    places = build.Places(tmp_path / "linux", tmp_path / "dist")
-    build.make_environment(places, sample=True)
+    monkeypatch.setattr(bundle_build, "run_logged", run)
+    places = bundle_build.Places(tmp_path / "linux", tmp_path / "dist")
+    bundle_build.make_environment(places, "python3", sample=True)
     assert ran == ["venv", "pip", "pip"]
-    build.make_environment(places, sample=True)
+    made = bundle_build.make_environment(places, "python3", sample=True)
     assert len(ran) == 3
-    build.make_environment(places, sample=False)
+    bundle_build.make_environment(places, "python3", sample=False)
     assert ran[3:] == ["venv", "pip"]
-    assert json.loads((places.venv / "moelauncher-package.json").read_text(encoding="utf-8"))
+    assert json.loads((made.venv / "moelauncher-package.json").read_text(encoding="utf-8"))
