@@ -16,6 +16,7 @@ import bundle_build
 import bundle_engine
 import dev_llama
 import dev_system
+import installer_check
 import smoke
 import windows_llama
 import windows_packages
@@ -68,6 +69,11 @@ def build_windows(options: argparse.Namespace) -> None:
         files = windows_packages.make_packages(
             bundle, places.output, version, extra / "moelauncher.ico", places.work
         )
+        if isinstance(python, WinePython):
+            with smoke.x_screen() as display:
+                installer_check.check_installer(
+                    files[-1], bundle, version, python.windows.prefix("installer"), display
+                )
         bundle_build.finish_packages(places.output, files)
 
 

@@ -50,11 +50,11 @@ VIAddVersionKey "LegalCopyright" "MIT License"
 !macroend
 
 ; A program that runs cannot be replaced or removed: its file cannot be opened for writing.
-!macro RefuseWhileRunning action
-  ${If} ${FileExists} "$INSTDIR\moelauncher.exe"
+!macro RefuseWhileRunning program action
+  ${If} ${FileExists} "$INSTDIR\${program}"
     ${Do}
       ClearErrors
-      FileOpen $0 "$INSTDIR\moelauncher.exe" a
+      FileOpen $0 "$INSTDIR\${program}" a
       ${IfNot} ${Errors}
         FileClose $0
         ${ExitDo}
@@ -77,7 +77,8 @@ FunctionEnd
 
 Section "${NAME}"
   SectionIn RO
-  !insertmacro RefuseWhileRunning "installed"
+  !insertmacro RefuseWhileRunning "moelauncher.exe" "installed"
+  !insertmacro RefuseWhileRunning "moelauncher-cli.exe" "installed"
   ; The version that is there goes first: parts that the new one no longer has would disturb it.
   ${If} ${FileExists} "$INSTDIR\uninstall.exe"
     ExecWait '"$INSTDIR\uninstall.exe" /S /UPDATE _?=$INSTDIR'
@@ -119,7 +120,8 @@ Section /o "Icon on the desktop"
 SectionEnd
 
 Section "Uninstall"
-  !insertmacro RefuseWhileRunning "removed"
+  !insertmacro RefuseWhileRunning "moelauncher.exe" "removed"
+  !insertmacro RefuseWhileRunning "moelauncher-cli.exe" "removed"
   ; Only what was installed: files that somebody put beside them stay.
   !include "${REMOVALS}"
   Delete "$INSTDIR\uninstall.exe"

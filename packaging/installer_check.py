@@ -1,0 +1,149 @@
+"""Installs the Windows installer's program under Wine and removes it again, looking at each step.
+
+Standard library only. Both run as somebody who asks nothing and is asked nothing (``/S``).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import wine_run
+from dev_console import DevError, say
+
+PATIENCE_S = 900
+_UNINSTALL_KEY = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Uninstall\MoELauncher"
+_CLASSES = r"HKCU\Software\Classes"
+_PROGRAM_ID = "MoELauncher.gguf"
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The Windows that the installer is tried in, and the user's folders there."""
+
+    prefix: wine_run.Prefix
+    display: str
+
+    @property
+    def local_data(self) -> Path:
+        """``%LOCALAPPDATA%``."""
+        users = self.prefix.folder / "drive_c" / "users"
+        found = next((u for u in users.iterdir() if u.name != "Public"), None)
+        if found is None:
+            raise DevError(f"{users} has no user.")
+        return found / "AppData" / "Local"
+
+    @property
+    def program_folder(self) -> Path:
+        """Where the installer puts the program when nobody chooses."""
+        return self.local_data / "Programs" / "MoE Launcher"
+
+    @property
+    def shortcut(self) -> Path:
+        """The entry in the Start menu."""
+        menu = self.local_data.parent / "Roaming" / "Microsoft" / "Windows" / "Start Menu"
+        return menu / "Programs" / "MoE Launcher.lnk"
+
+    def run(self, *command: str | Path) -> subprocess.CompletedProcess[bytes]:
+        """Runs a program to its end."""
+        environment: Mapping[str, str] = self.prefix.environment({"DISPLAY": self.display})
+        try:
+            return subprocess.run(
+                ["wine", *(str(part) for part in command)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PATIENCE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DevError(f"{command[0]}: no end after {PATIENCE_S} s.") from error
+
+    def registry(self, key: str, value: str = "") -> str | None:
+        """What the registry holds under ``value`` ("" for the key's own); None for nothing."""
+        asked = ["/v", value] if value else ["/ve"]
+        answer = self.run("reg", "query", key, *asked)
+        text = answer.stdout.decode("utf-8", "replace")
+        _, found, rest = text.partition("REG_SZ")
+        return rest.strip() if found else None
+
+
+def check_installer(
+    installer: Path, bundle: Path, version: str, prefix: wine_run.Prefix, display: str
+) -> None:
+    """Installs, looks, installs over it, removes, looks. Raises :class:`DevError`."""
+    windows = _Windows(prefix, display)
+    shutil.rmtree(windows.program_folder, ignore_errors=True)
+    data = windows.local_data / "moelauncher"
+    shutil.rmtree(data, ignore_errors=True)
+    _install(windows, installer, bundle, version)
+    for name in ("models/a.gguf", "chats.sqlite3", "Cache/headers/a"):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_bytes(b"kept?")
+    own = windows.program_folder / "own.txt"
+    own.write_text("the user's", encoding="utf-8")
+    _install(windows, installer, bundle, version)
+    if not (data / "Cache" / "headers" / "a").exists():
+        raise DevError("An update emptied the cache.")
+    _remove(windows, data, own)
+    say("      installed, installed over it, and removed under Wine: files, menu, .gguf, registry")
+
+
+def _install(windows: _Windows, installer: Path, bundle: Path, version: str) -> None:
+    answer = windows.run(installer, "/S")
+    if answer.returncode:
+        raise DevError(f"The installer ended with {answer.returncode}: {answer.stderr!r}")
+    wanted = _sizes(bundle)
+    found = _sizes(windows.program_folder)
+    lacking = [name for name, size in wanted.items() if found.get(name) != size]
+    if lacking:
+        raise DevError(f"Not, or not wholly, installed: {', '.join(lacking[:5])}")
+    command = windows.registry(rf"{_CLASSES}\{_PROGRAM_ID}\shell\open\command") or ""
+    expected = {
+        "the version": windows.registry(_UNINSTALL_KEY, "DisplayVersion") == version,
+        "the uninstaller": windows.registry(_UNINSTALL_KEY, "UninstallString") is not None,
+        "the program of .gguf files": windows.registry(rf"{_CLASSES}\.gguf") == _PROGRAM_ID,
+        "what opens them": command.endswith('\\MoE Launcher\\moelauncher.exe" "%1"'),
+        "the Start menu": windows.shortcut.exists(),
+    }
+    wrong = [what for what, right in expected.items() if not right]
+    if wrong:
+        raise DevError(f"After installing, these are wrong: {', '.join(wrong)}")
+    said = windows.run(windows.program_folder / "moelauncher-cli.exe", "--version").stdout
+    if version.encode() not in said:
+        raise DevError(f"The installed program says {said!r}.")
+
+
+def _remove(windows: _Windows, data: Path, own: Path) -> None:
+    uninstaller = windows.program_folder / "uninstall.exe"
+    # Without this it copies itself to another folder, and what is started here ends at once.
+    answer = windows.run(uninstaller, "/S", f"_?={wine_run.windows_path(windows.program_folder)}")
+    if answer.returncode:
+        raise DevError(f"The uninstaller ended with {answer.returncode}: {answer.stderr!r}")
+    uninstaller.unlink(missing_ok=True)
+    left = [name for name in _sizes(windows.program_folder) if name != own.name]
+    expected = {
+        "files": not left,
+        "the user's own file": own.exists(),
+        "the list of programs": windows.registry(_UNINSTALL_KEY, "DisplayName") is None,
+        "the program of .gguf files": windows.registry(rf"{_CLASSES}\.gguf") is None,
+        "the Start menu": not windows.shortcut.exists(),
+        "the model": (data / "models" / "a.gguf").exists(),
+        "the chats": (data / "chats.sqlite3").exists(),
+        "the cache": not (data / "Cache").exists(),
+    }
+    wrong = [what for what, right in expected.items() if not right]
+    if wrong:
+        raise DevError(f"After removing, these are wrong: {', '.join(wrong)} {left[:5]}")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Each file by its path in ``folder``."""
+    return {
+        file.relative_to(folder).as_posix(): file.stat().st_size
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
