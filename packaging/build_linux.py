@@ -35,7 +35,7 @@ def build_linux(options: argparse.Namespace) -> None:
     provide_system(options, compiles=engine_build.wheel is None)
 
     steps.begin(f"The packaging environment in {places.work}")
-    python = bundle_build.make_environment(places, sys.executable, sample=sample)
+    python = bundle_build.make_environment(places, sample=sample)
 
     steps.begin("llama.cpp for every processor" + ("" if engine_build.wheel else ": once"))
     engine = make_engine(engine_build, places, python)

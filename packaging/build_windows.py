@@ -126,7 +126,7 @@ def _provide(needs: Sequence[dev_system.Need], options: argparse.Namespace) -> N
 def make_python(places: Places, *, sample: bool) -> BundlePython:
     """The Windows Python with the program's libraries and PyInstaller."""
     if ON_WINDOWS:
-        return bundle_build.make_environment(places, sys.executable, sample=sample)
+        return bundle_build.make_environment(places, sample=sample)
     return WinePython(windows_python.make(_python_with_pip(places)))
 
 

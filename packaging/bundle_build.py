@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -129,17 +130,17 @@ def requirements() -> list[str]:
     return [*kept, "jinja2", "diskcache", "typing-extensions", *TOOLS]
 
 
-def make_environment(places: Places, interpreter: str, *, sample: bool) -> LocalPython:
+def make_environment(places: Places, *, sample: bool) -> LocalPython:
     """The environment of this machine's own Python, made anew when its parts change."""
     made = LocalPython(places.work / "venv")
     stamp = made.venv / "moelauncher-package.json"
-    parts = [dev.PROJECT.read_bytes(), dev.CONSTRAINTS.read_bytes(), interpreter.encode()]
+    parts = [dev.PROJECT.read_bytes(), dev.CONSTRAINTS.read_bytes(), sys.version.encode()]
     wanted = {"digest": hashlib.sha256(b"\0".join([*parts, bytes([sample])])).hexdigest()}
     if stamp.exists() and json.loads(stamp.read_text(encoding="utf-8")) == wanted:
         return made
     stamp.unlink(missing_ok=True)
     run_logged(
-        [interpreter, "-m", "venv", "--clear", str(made.venv)],
+        [sys.executable, "-m", "venv", "--clear", str(made.venv)],
         log=places.log("environment"),
         what="making the environment",
     )

@@ -68,10 +68,10 @@ def test_environment_is_kept_until_what_it_is_made_of_changes(
 
     monkeypatch.setattr(bundle_build, "run_logged", run)
     places = bundle_build.Places(tmp_path / "linux", tmp_path / "dist")
-    bundle_build.make_environment(places, "python3", sample=True)
+    bundle_build.make_environment(places, sample=True)
     assert ran == ["venv", "pip", "pip"]
-    made = bundle_build.make_environment(places, "python3", sample=True)
+    made = bundle_build.make_environment(places, sample=True)
     assert len(ran) == 3
-    bundle_build.make_environment(places, "python3", sample=False)
+    bundle_build.make_environment(places, sample=False)
     assert ran[3:] == ["venv", "pip"]
     assert json.loads((made.venv / "moelauncher-package.json").read_text(encoding="utf-8"))
