@@ -55,6 +55,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--only-bundle", action="store_true", help="stop after the folder and its smoke test"
     )
+    parser.add_argument(
+        "--only-packages",
+        action="store_true",
+        help="windows: packages of the folder that is there, say after signing its programs",
+    )
     parser.add_argument("--no-smoke", action="store_true", help="do not run what was built")
     parser.add_argument(
         "--no-sample", action="store_true", help="leave the sample model out (98 MB less)"

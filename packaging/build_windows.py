@@ -20,7 +20,7 @@ import installer_check
 import smoke
 import windows_llama
 import windows_packages
-from bundle_build import ROOT, BundlePython, LocalPython, Places
+from bundle_build import ROOT, LocalPython, Places
 from dev_console import DevError, Steps, run_logged, say
 
 ON_WINDOWS = sys.platform == "win32"
@@ -32,49 +32,71 @@ if not ON_WINDOWS:
 def build_windows(options: argparse.Namespace) -> None:
     """Everything. Raises :class:`DevError`."""
     places = Places(ROOT / "build" / "windows", ROOT / "dist")
-    steps = Steps(5 + (not options.no_smoke) + (not options.only_bundle))
-    version = bundle_build.program_version()
-    sample = not options.no_sample
     places.work.mkdir(parents=True, exist_ok=True)
+    n_bundle_steps = 0 if options.only_packages else 3 + (not options.no_smoke)
+    steps = Steps(2 + n_bundle_steps + (not options.only_bundle))
 
     steps.begin("Looking for what the system must bring")
-    engine_build = windows_llama.windows_build(bundle_build.pinned_llama())
-    provide_system(options, compiles=not engine_build.finished)
+    engine = windows_llama.windows_build(bundle_build.pinned_llama())
+    provide_system(options, compiles=not (engine.finished or options.only_packages))
 
     steps.begin("The packaging environment")
-    python = make_python(places, sample=sample)
+    python = make_python(places, sample=not options.no_sample)
 
+    if not options.only_packages:
+        make_bundle(steps, places, python, engine, sample=not options.no_sample)
+        if not options.no_smoke:
+            steps.begin("Running what was built")
+            program = places.bundle / "moelauncher.exe"
+            smoke.run_on_windows(program, places.work / "smoke", python.prefix)
+    if not options.only_bundle:
+        steps.begin("Packages and checksums")
+        make_packages(places, python)
+
+
+def make_bundle(
+    steps: Steps,
+    places: Places,
+    python: WinePython | NativePython,
+    engine_build: windows_llama.WindowsBuild,
+    *,
+    sample: bool,
+) -> None:
+    """The one-folder bundle. Raises :class:`DevError`."""
     steps.begin("llama.cpp for every processor" + ("" if engine_build.finished else ": once"))
-    engine = make_engine(engine_build, places)
+    engine = bundle_engine.make_engine(windows_llama.provide(engine_build), places.work / "engine")
+    modules = bundle_engine.modules_of(engine / "llama_cpp" / "lib")
+    say(f"      modules: {', '.join(modules)}")
 
     steps.begin("Icons, version, facts about this build")
     facts = bundle_build.EngineFacts(
         engine_build.version, windows_llama.FLAGS, "Windows x86_64 mingw-w64"
     )
     extra = bundle_build.make_extra(places, python, facts)
-    resource = windows_packages.version_resource(version)
+    resource = windows_packages.version_resource(bundle_build.program_version())
     (extra / "version.txt").write_text(resource, encoding="utf-8")
 
     steps.begin("The one-folder bundle")
-    bundle = bundle_build.make_bundle(places, python, engine, extra, sample=sample)
-    windows_packages.check_bundle(bundle)
-    bundle_build.say_sizes(bundle)
+    bundle_build.make_bundle(places, python, engine, extra, sample=sample)
+    windows_packages.check_bundle(places.bundle)
+    bundle_build.say_sizes(places.bundle)
 
-    if not options.no_smoke:
-        steps.begin("Running what was built")
-        prefix = python.prefix if isinstance(python, WinePython) else None
-        smoke.run_on_windows(bundle / "moelauncher.exe", places.work / "smoke", prefix)
-    if not options.only_bundle:
-        steps.begin("Packages and checksums")
-        files = windows_packages.make_packages(
-            bundle, places.output, version, extra / "moelauncher.ico", places.work
-        )
-        if isinstance(python, WinePython):
-            with smoke.x_screen() as display:
-                installer_check.check_installer(
-                    files[-1], bundle, version, python.windows.prefix("installer"), display
-                )
-        bundle_build.finish_packages(places.output, files)
+
+def make_packages(places: Places, python: WinePython | NativePython) -> None:
+    """.zip and installer of the bundle that is there, which may have been signed meanwhile.
+
+    Under Wine the installer is tried. Raises :class:`DevError`.
+    """
+    if not places.bundle.is_dir():
+        raise DevError(f"There is no bundle in {places.bundle}; make it first.")
+    version = bundle_build.program_version()
+    icon = places.work / "extra" / "moelauncher.ico"
+    files = windows_packages.make_packages(places.bundle, places.output, version, icon, places.work)
+    if isinstance(python, WinePython):
+        prefix = python.windows.prefix("installer")
+        with smoke.x_screen() as display:
+            installer_check.check_installer(files[-1], places.bundle, version, prefix, display)
+    bundle_build.finish_packages(places.output, files)
 
 
 def build_engine(options: argparse.Namespace) -> None:
@@ -83,16 +105,9 @@ def build_engine(options: argparse.Namespace) -> None:
     steps.begin("Looking for what the system must bring")
     engine_build = windows_llama.windows_build(bundle_build.pinned_llama())
     if not engine_build.finished:
-        _provide(engine_needs(), options)
+        _provide([*windows_llama.missing_tools(), *dev_system.missing_venv()], options)
     steps.begin("llama.cpp for every processor")
     say(f"      {windows_llama.provide(engine_build)}")
-
-
-def engine_needs() -> list[dev_system.Need]:
-    """What is missing to compile llama.cpp for Windows."""
-    needs = [*dev_system.missing_mingw_cxx(), *dev_system.missing_venv()]
-    # A part of it runs here while the rest is compiled.
-    return [*needs, *dev_system.missing_compiler(), *dev_system.missing_shader_tools()]
 
 
 def provide_system(options: argparse.Namespace, *, compiles: bool) -> None:
@@ -107,7 +122,7 @@ def provide_system(options: argparse.Namespace, *, compiles: bool) -> None:
                 "    python3 packaging/build.py windows-engine\n"
                 f"and copy the folder that it names into {dev_llama.cache_folder()}."
             )
-        needs += engine_needs()
+        needs += windows_llama.missing_tools()
     if not options.only_bundle:
         if ON_WINDOWS and windows_packages.missing_makensis():
             raise DevError(
@@ -123,10 +138,10 @@ def _provide(needs: Sequence[dev_system.Need], options: argparse.Namespace) -> N
     dev_system.provide(needs, yes=options.yes, log=log)
 
 
-def make_python(places: Places, *, sample: bool) -> BundlePython:
+def make_python(places: Places, *, sample: bool) -> WinePython | NativePython:
     """The Windows Python with the program's libraries and PyInstaller."""
     if ON_WINDOWS:
-        return bundle_build.make_environment(places, sample=sample)
+        return NativePython(bundle_build.make_environment(places, sample=sample).venv)
     return WinePython(windows_python.make(_python_with_pip(places)))
 
 
@@ -142,12 +157,11 @@ def _python_with_pip(places: Places) -> Path:
     return venv.python
 
 
-def make_engine(build: windows_llama.WindowsBuild, places: Places) -> Path:
-    """The folder with the bundle's ``llama_cpp``, compiled first where the cache has none."""
-    engine = bundle_engine.make_engine(windows_llama.provide(build), places.work / "engine")
-    modules = bundle_engine.modules_of(engine / "llama_cpp" / "lib")
-    say(f"      modules: {', '.join(modules)}")
-    return engine
+class NativePython(LocalPython):
+    """An environment of a Python on Windows itself."""
+
+    #: There is no Wine here.
+    prefix: None = None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,13 @@ def windows_build(version: str) -> WindowsBuild:
     return WindowsBuild(version, dev_llama.cache_folder() / key)
 
 
+def missing_tools() -> list[dev_system.Need]:
+    """What compiling takes and this machine lacks."""
+    # A part of llama.cpp runs here while the rest is compiled for Windows.
+    needs = [*dev_system.missing_mingw_cxx(), *dev_system.missing_compiler()]
+    return [*needs, *dev_system.missing_shader_tools()]
+
+
 def provide(build: WindowsBuild) -> Path:
     """``build``'s package folder, compiled first where the cache has none (20 min on two cores).
 
