@@ -21,7 +21,7 @@ import smoke
 import windows_llama
 import windows_packages
 from bundle_build import ROOT, LocalPython, Places
-from dev_console import DevError, Steps, run_logged, say
+from dev_console import DevError, Steps, say
 
 ON_WINDOWS = sys.platform == "win32"
 if not ON_WINDOWS:
@@ -142,19 +142,7 @@ def make_python(places: Places, *, sample: bool) -> WinePython | NativePython:
     """The Windows Python with the program's libraries and PyInstaller."""
     if ON_WINDOWS:
         return NativePython(bundle_build.make_environment(places, sample=sample).venv)
-    return WinePython(windows_python.make(_python_with_pip(places)))
-
-
-def _python_with_pip(places: Places) -> Path:
-    """This machine's own, which a Debian gives no pip, in an environment of its own."""
-    venv = LocalPython(places.work / "pip")
-    if not venv.python.exists():
-        run_logged(
-            [sys.executable, "-m", "venv", "--clear", str(venv.venv)],
-            log=places.log("environment"),
-            what="making an environment for pip",
-        )
-    return venv.python
+    return WinePython(windows_python.make())
 
 
 class NativePython(LocalPython):

@@ -283,7 +283,7 @@ def _wine_prefix() -> wine_run.Prefix | None:
         return None
     import windows_python
 
-    return windows_python.make(Path(sys.executable)).prefix("build")
+    return windows_python.make().prefix("build")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
