@@ -6,7 +6,6 @@ child process and the numbers become exact. GUI thread; the asking is a pool job
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -30,7 +29,8 @@ from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.slider import expert_slider
 from moelauncher.core.units import format_tokens
-from moelauncher.gui.jobs import JobRunner, Report
+from moelauncher.gui.dry_run_desk import DryRunDesk
+from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.plan_advice import Advice, advise, untold
@@ -39,7 +39,6 @@ from moelauncher.gui.services import Services
 
 #: The slider rests when it has not moved for this long.
 REST_MS = 150
-_DRY_RUNS_KEPT = 128
 #: A change of free memory below this is no reason to draw a new forecast.
 _NOTICEABLE_BYTES = 32 << 20
 
@@ -78,8 +77,9 @@ class Planner(QObject):
         self._auto = False
         self._tried: set[LaunchChoices] = set()  # what Auto has chosen since it was asked
         self._advice: Advice | None = None
-        self._dry_runs: OrderedDict[object, DryRunResult] = OrderedDict()
-        self._problem: tuple[object, DryRunResult] | None = None
+        self._dry_runs = DryRunDesk(services, jobs, self)
+        self._dry_runs.answered.connect(self._answered)
+        self._dry_runs.refused.connect(self.refused)
         self.facts: ModelFacts | None = None
         self.plan: LaunchPlan | None = None
         self._rest = QTimer(self)
@@ -97,7 +97,7 @@ class Planner(QObject):
 
     def select(self, facts: ModelFacts | None) -> None:
         """Plan for another model: with its remembered choices, or Auto the first time."""
-        self._jobs.cancel("dry-run")
+        self._dry_runs.cancel()
         self._jobs.cancel("advice")
         self.save()
         self.facts = facts
@@ -274,7 +274,7 @@ class Planner(QObject):
             return
         self._advice = None
         self._draw()
-        self._jobs.cancel("dry-run")
+        self._dry_runs.cancel()
         self._rest.start()
 
     def _draw(self) -> None:
@@ -282,10 +282,7 @@ class Planner(QObject):
         assert facts is not None
         choices = self.choices()
         plan = launch_plan(facts, choices, self._machine)
-        key = self._key(plan)
-        known = self._dry_runs.get(key)
-        if known is None and self._problem is not None and self._problem[0] == key:
-            known = self._problem[1]
+        known = self._dry_runs.known(facts, plan)
         if known is not None:
             plan = launch_plan(facts, choices, self._machine, known)
         advice = self._advice
@@ -328,17 +325,7 @@ class Planner(QObject):
         if plan is None or facts is None:
             return
         self._ask_advice()
-        key = self._key(plan)
-        if key in self._dry_runs or (self._problem is not None and self._problem[0] == key):
-            return
-        dry_run = self._services.dry_run
-
-        def ask(report: Report, cancelled: object) -> object:
-            return dry_run(facts, plan.placement, plan.choices.context, cancelled)  # type: ignore[arg-type]
-
-        self._jobs.start(
-            "dry-run", ask, lambda result: self._answered(key, result), self._dry_run_failed
-        )
+        self._dry_runs.ask(facts, plan)
 
     def _ask_advice(self) -> None:
         plan, facts, machine = self.plan, self.facts, self._machine
@@ -356,19 +343,9 @@ class Planner(QObject):
         self._advice = advice
         self._draw()
 
-    def _answered(self, key: object, result: object) -> None:
-        assert isinstance(result, DryRunResult)
-        if result.problem:
-            # Shown, and asked again once the slider was elsewhere: the reason may be gone by then.
-            self._problem = (key, result)
-            self._draw()
-            self._ask_advice()
-            return
-        self._dry_runs[key] = result
-        while len(self._dry_runs) > _DRY_RUNS_KEPT:
-            self._dry_runs.popitem(last=False)
+    def _answered(self, result: DryRunResult) -> None:
         self._draw()
-        if not self._refine_auto():
+        if result.problem or not self._refine_auto():
             self._ask_advice()
 
     def _refine_auto(self) -> bool:
@@ -389,23 +366,6 @@ class Planner(QObject):
         self._show_choices(chosen)
         self._replan()
         return True
-
-    def _dry_run_failed(self, error: LauncherError) -> None:
-        if self.plan is not None:
-            # The formula stays, marked, with the reason.
-            self._dry_runs[self._key(self.plan)] = DryRunResult(problem=error.message)
-            self._draw()
-            self._ask_advice()
-        self.refused.emit(error)
-
-    def _key(self, plan: LaunchPlan) -> object:
-        assert self.facts is not None
-        # Free memory is no part of it: the same layers on the same devices take the same.
-        placement = replace(
-            plan.placement,
-            devices=tuple(replace(gpu, free_bytes=None) for gpu in plan.placement.devices),
-        )
-        return (self.facts.path, self.facts.size_bytes, placement, plan.choices.context)
 
 
 def _ignore(error: LauncherError) -> None:
