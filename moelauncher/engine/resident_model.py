@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from moelauncher.core.engine_protocol import (
     CarriedChat,
     ChatMessage,
-    ContextSettings,
     EngineEvent,
     LoadCancelled,
     Loaded,
@@ -25,25 +24,21 @@ from moelauncher.core.engine_protocol import (
     LoadRequest,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
-from moelauncher.engine.find_switches import find_switches
 from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.live_move import FreeRam, SavedChat
-from moelauncher.engine.load_log import parse_load_log
 from moelauncher.engine.load_model import (
     LoadedModel,
-    ModelContext,
     check_context,
     file_state,
     last_lines,
     load_weights,
     make_context,
 )
-from moelauncher.engine.load_verify import find_mismatches
 from moelauncher.engine.memory_failure import memory_shortage
 from moelauncher.engine.native import load_native
+from moelauncher.engine.running_model import RunningModel, report_of
 from moelauncher.engine.stop_flag import StopFlag
 
 #: Called before each load in this process with the request and a "was it cancelled?";
@@ -56,26 +51,10 @@ _COUNT_S = 1.0
 
 
 @dataclass
-class Running:
-    """What is loaded now. ``evaluated`` belongs to ``context``."""
-
-    request: LoadRequest
-    model: LoadedModel
-    context: ModelContext
-    evaluated: EvaluatedContext
-    model_lines: list[tuple[str, str]]
-    report: LoadReport
-
-    def kept(self) -> CarriedChat:
-        """Its conversation was not touched."""
-        return CarriedChat("kept", len(self.evaluated.tokens))
-
-
-@dataclass
 class _Move:
     """A load that takes the conversation along; ``before`` comes back where it fails."""
 
-    before: Running
+    before: RunningModel
     saved: SavedChat | None = None
 
 
@@ -103,10 +82,9 @@ class ResidentModel:
         self._free_ram = free_ram
         self._kept_states = kept_states
         self._lock = threading.Lock()  # held while the vocabulary is read or freed
-        self.running: Running | None = None
+        self.running: RunningModel | None = None
         #: llama.cpp's lines since the step in progress began.
         self.lines: list[tuple[str, str]] = []
-        self._in_reply = False
 
     def count_prompt(
         self,
@@ -156,7 +134,6 @@ class ResidentModel:
 
     def load(self, number: int, request: LoadRequest, *, in_reply: bool) -> None:
         """Load, and emit how it went. ``in_reply``: a reply in progress waits for it."""
-        self._in_reply = in_reply
         started_s = time.perf_counter()
         self.lines = []
         running = self.running
@@ -165,7 +142,8 @@ class ResidentModel:
             move = _Move(running)
         try:
             if move is not None:
-                self._check_move(number, move.before, request, started_s)
+                move.before.check_move(request, in_reply=in_reply)
+                self._check(number, request, started_s)
             report = self._load(number, request, started_s, move)
         except Cancelled:
             self._emit(LoadCancelled(number, self._bring_back(number, move)))
@@ -186,11 +164,11 @@ class ResidentModel:
         running = self.running
         model: LoadedModel | None = None
         model_lines: list[tuple[str, str]] = []
-        if running is not None and _same_weights(running, request):
-            if _same_but_threads(running.request.context, request.context):
+        if running is not None and running.has_weights_of(request):
+            if running.has_context_of(request):
                 running.context.set_threads(request.context)
                 running.request = request
-                report = self._finish(running, started_s)
+                report = running.loaded_since(started_s)
                 return replace(report, carried=running.kept() if move else None)
             model, model_lines = running.model, running.model_lines
         if move is None:
@@ -211,7 +189,7 @@ class ResidentModel:
         running = self._make_running(request, model, model_lines, move)
         if self._cancelled() and move is None:
             raise Cancelled
-        return self._finish(running, started_s)
+        return running.loaded_since(started_s)
 
     def _make_running(
         self,
@@ -219,7 +197,7 @@ class ResidentModel:
         model: LoadedModel,
         model_lines: list[tuple[str, str]],
         move: _Move | None,
-    ) -> Running:
+    ) -> RunningModel:
         """A context on ``model``, and the conversation in it where there is one.
 
         Raises LauncherError with nothing loaded; weights that a move keeps stay in memory.
@@ -233,7 +211,7 @@ class ResidentModel:
             if move is None or move.before.model is not model:
                 model.free()
             raise
-        report = self._report(request, model, context, model_lines, self.lines)
+        report = report_of(request, model, context, model_lines, self.lines)
         model.flash_attention = report.flash_attention
         if move is None or move.saved is None:
             evaluated = EvaluatedContext(model, context, self._stop, self._kept_states)
@@ -242,7 +220,7 @@ class ResidentModel:
             reason = evaluated.move_to(model, context, saved)
             how = "read_again" if reason else "restored"
             report = replace(report, carried=CarriedChat(how, len(saved.tokens), reason))
-        running = Running(request, model, context, evaluated, model_lines, report)
+        running = RunningModel(request, model, context, evaluated, model_lines, report)
         with self._lock:
             self.running = running
         return running
@@ -272,29 +250,7 @@ class ResidentModel:
             return None
         finally:
             self.lines = failed_lines
-        return self._finish(running, started_s)
-
-    def _check_move(
-        self, number: int, running: Running, request: LoadRequest, started_s: float
-    ) -> None:
-        """What can be said no to while the old place is still there."""
-        if running.model.file_state != file_state(request.path):
-            raise LauncherError(
-                tr("{name} was changed on disk since it was loaded.").format(
-                    name=request.path.name
-                ),
-                tr("Unload it, then load it again."),
-            )
-        n_tokens = len(running.evaluated.tokens)
-        if self._in_reply and n_tokens >= request.context.n_ctx:
-            raise LauncherError(
-                tr("The reply in progress needs {n} tokens, the new context holds {limit}.").format(
-                    n=n_tokens + 1, limit=request.context.n_ctx
-                ),
-                tr("Choose a larger context, or apply it after the reply."),
-            )
-        check_context(request.context, running.model.longest_context)
-        self._check(number, request, started_s)
+        return running.loaded_since(started_s)
 
     def _check(self, number: int, request: LoadRequest, started_s: float) -> None:
         """All that can be said no to before memory is touched."""
@@ -328,46 +284,6 @@ class ResidentModel:
         model = load_weights(native, request, tell, cancelled, self.lines)
         return model, self.lines
 
-    def _report(
-        self,
-        request: LoadRequest,
-        model: LoadedModel,
-        context: ModelContext,
-        model_lines: list[tuple[str, str]],
-        context_lines: list[tuple[str, str]],
-    ) -> LoadReport:
-        log = parse_load_log([*model_lines, *context_lines])
-        flash = log.flash_attention
-        warnings = log.warnings
-        if model.template.too_long:
-            warnings = (
-                *warnings,
-                tr("The file's chat template is too long to be one; ChatML is used instead."),
-            )
-        return LoadReport(
-            path=request.path,
-            placement=request.placement,
-            context=request.context,
-            load_s=0.0,
-            n_ctx=context.n_ctx,
-            n_threads=context.n_threads,
-            flash_attention=flash if flash is not None else model.flash_attention,
-            buffers=log.buffers,
-            template_source=model.template.source,
-            switches=find_switches(model.template),
-            mismatches=find_mismatches(request, log, model_lines),
-            warnings=warnings,
-        )
-
-    def _finish(self, running: Running, started_s: float) -> LoadReport:
-        running.report = replace(
-            running.report,
-            context=running.request.context,
-            n_threads=running.context.n_threads,
-            load_s=time.perf_counter() - started_s,
-        )
-        return running.report
-
     def leave(self) -> None:
         """Free what is loaded; its chat may stay on the disk."""
         self.keep_chat()
@@ -385,22 +301,7 @@ class ResidentModel:
         with self._lock:
             running, self.running = self.running, None
         if running is not None:
-            running.context.free()
-            running.model.free()
-
-
-def _same_weights(running: Running, request: LoadRequest) -> bool:
-    before = running.request
-    return (
-        before.path == request.path
-        and same_place(before.placement, request.placement)
-        and before.use_mmap == request.use_mmap
-        and running.model.file_state == file_state(request.path)
-    )
-
-
-def _same_but_threads(before: ContextSettings, after: ContextSettings) -> bool:
-    return replace(before, n_threads=after.n_threads) == after
+            running.free()
 
 
 def unexpected(error: Exception, lines: list[tuple[str, str]]) -> LauncherError:

@@ -112,5 +112,7 @@ def test_the_installer_compiles_without_a_warning(bundle: Path, tmp_path: Path) 
         )
         + bytes(4 + 4 + 16 + 4 + 4)
     )
-    made = windows_packages.make_installer(bundle, tmp_path / "a-setup.exe", "1.2.3", icon, tmp_path)
+    made = windows_packages.make_installer(
+        bundle, tmp_path / "a-setup.exe", "1.2.3", icon, tmp_path
+    )
     assert made.read_bytes()[:2] == b"MZ"
