@@ -71,6 +71,7 @@ class MeasurementStore:
         #: What is wrong with the store, as a sentence; "" where nothing is.
         self.problem = ""
         self._read_only = False
+        self._seen_version: int | None = None
         made(path.parent)
         try:
             self._open()
@@ -130,6 +131,16 @@ class MeasurementStore:
             text += " AND machine_name = ?"
             values.append(machine)
         return self._read(text + " ORDER BY id", values)
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another program has written since this was last asked."""
+        try:
+            with self._lock:
+                version = int(self._database.execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.Error:
+            return False
+        before, self._seen_version = self._seen_version, version
+        return before is not None and before != version
 
     def everything(self) -> list[Measurement]:
         """All of it, oldest first."""

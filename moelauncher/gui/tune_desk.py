@@ -118,7 +118,10 @@ class TuneDesk(QObject):
         """The meters' newest word; the first one names the machine."""
         first = self._snapshot is None
         self._snapshot = snapshot
-        if first:
+        if self._store is not None and self._store.changed_elsewhere():
+            # The command line has measured something, or another window has.
+            self.read_again()
+        elif first:
             self.show_speeds()
 
     def set_able(self, able: bool, why_not: str = "") -> None:

@@ -84,6 +84,19 @@ def test_two_programs_share_the_file(tmp_path: Path) -> None:
     other.close()
 
 
+def test_what_others_write_is_noticed_once(tmp_path: Path) -> None:
+    one, other = MeasurementStore(tmp_path / "m.sqlite3"), MeasurementStore(tmp_path / "m.sqlite3")
+    assert not one.changed_elsewhere()
+    one.add(measurement())
+    assert not one.changed_elsewhere(), "its own"
+    other.add(measurement())
+    assert one.changed_elsewhere()
+    assert not one.changed_elsewhere()
+    one.close()
+    assert not one.changed_elsewhere()
+    other.close()
+
+
 def test_a_choice_is_remembered(tmp_path: Path) -> None:
     store = MeasurementStore(tmp_path / "m.sqlite3")
     assert store.choice("abc", MACHINE.name) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from moelauncher.core.catalog import entry_of
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.measurement import Measurement
+from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.sweep import Sweep
 from moelauncher.core.tune_events import (
@@ -119,6 +121,24 @@ def test_measurements_are_there_after_a_restart(
         assert "60 tok/s" in row
     finally:
         again.close()
+
+
+def test_what_the_command_line_measures_meanwhile_is_shown(
+    window: ScriptedWindow, qtbot: QtBot
+) -> None:
+    sweep_through(window, qtbot)
+    window.session.tuning.dialog.close()
+    settings = window.window.speed.settings
+    window.see()
+    assert max(one.median for one in settings.speeds) == 60.0
+    other = MeasurementStore(window.paths.measurements_file)
+    try:
+        newest = other.everything()[-1]
+        other.add(replace(newest, tok_s=99.0, setting=replace(newest.setting, cpu_moe=3)))
+    finally:
+        other.close()
+    window.see()
+    assert {one.stop: one.median for one in settings.speeds}[3] > 45.0
 
 
 def test_the_dialog_says_what_it_will_do(window: ScriptedWindow, qtbot: QtBot) -> None:
