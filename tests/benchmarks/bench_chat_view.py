@@ -3,7 +3,10 @@
 Run: .venv/bin/python -m tests.benchmarks.bench_chat_view
 
 Prints the time of one append with its paint for both, their ratio (1.0: the old messages
-cost nothing), the time to open the chat, and to re-flow it after a resize.
+cost nothing), the time to open the chat, to re-flow it after a resize, and what a frame takes
+while the whole chat is scrolled through: right after opening, when heights are still estimates,
+and settled, by small steps and by pages. 60 frames a second leave 16.7 ms; CPU time, which a busy
+machine does not stretch.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ N_APPENDS = 300
 REPLY = (
     "Attention and the KV cache are read **whole** for every token, so they belong on the "
     "GPU; of the experts only a few are. "
-    * 18
+    * 33
     + "\n\n```python\ndef bus_bytes(n_embd, layers):\n    return 2 * n_embd * layers\n```\n\n"
     + "| placement | tok/s |\n|---|--:|\n| all on the GPU | 11.7 |\n| 24 on the CPU | 38.4 |\n"
 )
@@ -74,6 +77,28 @@ def append_ms(app: QApplication, view: ChatView) -> list[float]:
     return times
 
 
+def scroll_ms(app: QApplication, view: ChatView, step: int) -> list[float]:
+    """Milliseconds of each frame from the end of the chat to its beginning."""
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum())
+    app.processEvents()
+    times = []
+    while bar.value() > 0:
+        began = time.thread_time()
+        bar.setValue(max(0, bar.value() - step))
+        # As the event loop does it: the scrolled part is painted at once.
+        app.processEvents()
+        times.append((time.thread_time() - began) * 1000)
+    return times
+
+
+def tell_frames(name: str, times: list[float]) -> tuple[str, str]:
+    ordered = sorted(times)
+    late = sum(time_ms > 1000 / 60 for time_ms in times)
+    figures = f"{statistics.median(ordered):.1f} / {ordered[int(len(ordered) * 0.99)]:.1f}"
+    return f"scroll, {name}", f"{figures} / {ordered[-1]:.1f} ms, {late} of {len(times)} late"
+
+
 def main() -> None:
     app = QApplication.instance() or QApplication([])
     theme.apply_theme(app, "dark")
@@ -92,6 +117,12 @@ def main() -> None:
     app.processEvents()
     resize_s = time.perf_counter() - began
     settle_s = settle(app, full)
+    fresh = new_view()
+    fill(fresh)
+    frames = [tell_frames("just opened, 60 px", scroll_ms(app, fresh, 60))]
+    settle(app, fresh)
+    frames.append(tell_frames("60 px a frame", scroll_ms(app, fresh, 60)))
+    frames.append(tell_frames("a page a frame", scroll_ms(app, fresh, 700)))
     rows = [
         ("append, empty chat", f"{alone:.2f} ms"),
         (f"append, {N_MESSAGES} messages", f"{beside:.2f} ms"),
@@ -101,6 +132,8 @@ def main() -> None:
         ("    idle layout after it", f"{idle_s * 1000:.0f} ms"),
         ("resize, until painted", f"{resize_s * 1000:.0f} ms"),
         ("    idle layout after it", f"{settle_s * 1000:.0f} ms"),
+        ("", "median / 99 % / longest"),
+        *frames,
     ]
     for name, figure in rows:
         print(f"{name:36}{figure:>12}")
