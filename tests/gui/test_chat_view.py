@@ -129,6 +129,29 @@ def test_streamed_text_is_shown_as_it_comes(view):
     assert "thrée 🙂👨‍👩‍👧" in view.toPlainText()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "🙂 👩‍👩‍👧‍👦 🏳️‍🌈 🇯🇵 👍🏽 1️⃣",
+        "東京は晴れです。𠮷野家 안녕하세요",
+        "e\u0301 a\u0308\u0332 Z\u0351\u036b ก็ क्षि",
+        "שלום עולם، مرحبا بالعالم \u202bא\u202c ﷺ",
+    ],
+)
+def test_text_of_every_script_streams_in_character_by_character(view, qapp, text):
+    view.add_user_message(text)
+    view.begin_reply("model")
+    for character in text:
+        view.append(character, character)
+        qapp.processEvents()
+    assert view._column.last.plain_body == text
+    assert view._column.last.source_text == text
+    view.finish_reply(STATS, "")
+    assert view._column.last.plain_body == text
+    assert view._column.messages[0].plain_body == text
+    assert "\ufffd" not in view.toPlainText()
+
+
 def test_markdown_is_read_once_at_the_end(view, monkeypatch):
     reads = []
     read = QTextDocument.setMarkdown
