@@ -47,7 +47,7 @@ from moelauncher.core.releases import Release, releases_url
 from moelauncher.core.resources import resource_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
-from moelauncher.core.sweep import Sweep
+from moelauncher.core.sweep import Search
 from moelauncher.core.translate import install_translator, tr
 from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
 from moelauncher.core.window_state import StateFile
@@ -223,7 +223,7 @@ class Program(QObject):
     def _tune(
         self,
         job: TuneJob,
-        sweep: Sweep,
+        sweep: Search,
         case_of: Callable[[int], TuneCase],
         cancelled: Callable[[], bool],
     ) -> Iterator[TuneEvent]:

@@ -18,7 +18,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from moelauncher.core.speed_curves import USUAL_NOISE, CurveCrowd, summed_up
 
@@ -68,11 +68,46 @@ class SweepDecision:
     failed: tuple[int, ...]
     noise: float
     decided: bool
+    #: The number of the setting to take, where levers were tried (``best`` is its stop then).
+    setting: int | None = None
+    #: What the levers did, a sentence each.
+    lever_notes: tuple[str, ...] = ()
 
     @property
     def is_tie(self) -> bool:
         """Whether several measured stops are equal within the noise."""
         return len(self.equal) > 1
+
+
+class Search(Protocol):
+    """What runs a sweep needs to know of a search."""
+
+    @property
+    def n_visits(self) -> int:
+        """Visits so far, failed ones included."""
+
+    @property
+    def limit(self) -> int:
+        """The most visits that this search takes."""
+
+    def next_stop(self) -> int | None:
+        """The setting to visit now; None: decided, or the visits are used up."""
+
+    def add(
+        self,
+        stop: int,
+        rate: float,
+        *,
+        disturbed: bool = False,
+        prompt_rate: float | None = None,
+    ) -> None:
+        """One visit's result in tok/s."""
+
+    def fail(self, stop: int) -> None:
+        """The setting cannot be run."""
+
+    def decision(self) -> SweepDecision:
+        """What is known now."""
 
 
 class Sweep:
@@ -119,9 +154,16 @@ class Sweep:
 
     # In
 
-    def add(self, stop: int, rate: float, *, disturbed: bool = False) -> None:
+    def add(
+        self,
+        stop: int,
+        rate: float,
+        *,
+        disturbed: bool = False,
+        prompt_rate: float | None = None,
+    ) -> None:
         """One visit's result in tok/s. A disturbed one counts as a visit, not as a speed,
-        unless a stop never has another.
+        unless a stop never has another. Stops are not judged by ``prompt_rate``.
         """
         self._visited(stop)
         if not rate > 0 or not math.isfinite(rate):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.measurement import EXPERTS, Machine, Measurement, Setting
-from moelauncher.core.sweep import Sweep, SweepDecision
+from moelauncher.core.sweep import Search, SweepDecision
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Decided(TuneEvent):
 
 #: Runs a sweep: job, search, the case of each stop, "was it cancelled?". Blocks.
 TuneRunner = Callable[
-    [TuneJob, Sweep, Callable[[int], TuneCase], Callable[[], bool]], Iterator[TuneEvent]
+    [TuneJob, Search, Callable[[int], TuneCase], Callable[[], bool]], Iterator[TuneEvent]
 ]
 
 

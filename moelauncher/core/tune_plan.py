@@ -35,6 +35,7 @@ class TunePlan:
     facts: ModelFacts
     stops: tuple[TuneStop, ...]
     present: int
+    machine: Machine
 
     @property
     def dense(self) -> bool:
@@ -78,9 +79,23 @@ class TunePlan:
             limit=limit,
         )
 
+    def lowest_fit(self, choices: LaunchChoices, *, must_fit: bool = True) -> TuneStop | None:
+        """``choices`` at their stop, or where that does not fit at the next one that does, with
+        more in main memory; None where there is none. ``must_fit`` false: at their stop."""
+        here = self.index_of((choices.n_gpu_layers or 0) if self.dense else choices.cpu_moe)
+        for index in range(here, len(self.stops)):
+            stop = _stop_at(self.facts, self.machine, choices, index, len(self.stops) - 1)
+            ram_holds_it = stop.forecast.ram.fits or stop.forecast.streams_from_disk
+            if (stop.fits and ram_holds_it) or not must_fit:
+                return stop
+        return None
+
     def request(self, index: int) -> LoadRequest:
         """What to load at that stop."""
-        stop = self.stops[index]
+        return self.request_of(self.stops[index])
+
+    def request_of(self, stop: TuneStop) -> LoadRequest:
+        """What to load for ``stop``, levers included."""
         return LoadRequest(
             self.facts.path,
             stop.placement,
@@ -96,23 +111,29 @@ def tune_plan(facts: ModelFacts, machine: Machine, choices: LaunchChoices) -> Tu
     last = len(expert_stops(facts))
     dense = last == 0
     count = facts.n_layer_all + 1 if dense else last
-    stops = []
-    for n in range(count + 1):
-        chosen = replace(
-            choices,
-            cpu_moe=0 if dense else n,
-            n_gpu_layers=count - n if dense else choices.n_gpu_layers,
-        )
-        placement = place(
-            facts,
-            machine.gpus,
-            cpu_moe=chosen.cpu_moe,
-            which=chosen.which,
-            n_gpu_layers=chosen.n_gpu_layers,
-            context=chosen.context,
-            margins=machine.margins,
-        )
-        result = forecast_on(facts, placement, chosen.context, machine, use_mmap=chosen.use_mmap)
-        stops.append(TuneStop(chosen, placement, result, gpus_fit(result)))
+    stops = [_stop_at(facts, machine, choices, n, count) for n in range(count + 1)]
     present = count - (choices.n_gpu_layers or 0) if dense else choices.cpu_moe
-    return TunePlan(facts, tuple(stops), min(max(present, 0), count))
+    return TunePlan(facts, tuple(stops), min(max(present, 0), count), machine)
+
+
+def _stop_at(
+    facts: ModelFacts, machine: Machine, choices: LaunchChoices, n: int, count: int
+) -> TuneStop:
+    """Stop ``n`` of 0..``count``."""
+    dense = not expert_stops(facts)
+    chosen = replace(
+        choices,
+        cpu_moe=0 if dense else n,
+        n_gpu_layers=count - n if dense else choices.n_gpu_layers,
+    )
+    placement = place(
+        facts,
+        machine.gpus,
+        cpu_moe=chosen.cpu_moe,
+        which=chosen.which,
+        n_gpu_layers=chosen.n_gpu_layers,
+        context=chosen.context,
+        margins=machine.margins,
+    )
+    result = forecast_on(facts, placement, chosen.context, machine, use_mmap=chosen.use_mmap)
+    return TuneStop(chosen, placement, result, gpus_fit(result))

@@ -1,6 +1,6 @@
 """Runs a sweep: a child process for each visit, so that what goes wrong costs one row.
 
-In: a :class:`Sweep` (which stop next), the load request of each stop, the budget. Out: a
+In: a :class:`Search` (which stop next), the load request of each stop, the budget. Out: a
 stream of events, the last one the decision. Blocks; not for the window's thread.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from moelauncher.core.conditions import Conditions, ConditionWatch, condition_notes, disturbance
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.measurement import Measurement
-from moelauncher.core.sweep import Sweep
+from moelauncher.core.sweep import Search
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import (
     Decided,
@@ -36,7 +36,7 @@ _SAFETY = 1.2
 
 def run_tune(
     job: TuneJob,
-    sweep: Sweep,
+    sweep: Search,
     case_of: Callable[[int], TuneCase],
     watch: ConditionWatch,
     *,
@@ -55,7 +55,7 @@ class _Tune:
     def __init__(
         self,
         job: TuneJob,
-        sweep: Sweep,
+        sweep: Search,
         case_of: Callable[[int], TuneCase],
         watch: ConditionWatch,
         make_child: Callable[[], Child],
@@ -109,7 +109,12 @@ class _Tune:
             else:
                 self._visit_s.append(self._clock() - began_s)
                 rate = measurement.tok_s or measurement.prompt_tok_s or 0.0
-                self._sweep.add(stop, rate, disturbed=bool(measurement.disturbance))
+                self._sweep.add(
+                    stop,
+                    rate,
+                    disturbed=bool(measurement.disturbance),
+                    prompt_rate=measurement.prompt_tok_s,
+                )
                 yield Measured(stop, measurement)
         busy = ""
         if self._before.others_cpu is not None and self._before.others_cpu > 0.25:

@@ -44,6 +44,23 @@ def test_rows_carry_all_repeats_and_the_last_line_decides(
     store.close()
 
 
+def test_levers_are_tried_told_and_remembered(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*arguments, "--levers", "mmap", "--json"]) == 0
+    *rows, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["levers"]["mmap"] for row in rows} == {True, False}
+    decision = last["decision"]
+    assert decision["levers"]["mmap"] in (True, False)
+    assert "mapped" in decision["text"]
+    store = MeasurementStore(app_paths(tmp_path / "base").measurements_file)
+    kept = store.everything()
+    choice = store.choice(kept[0].model, kept[0].machine.name)
+    store.close()
+    assert {one.setting.use_mmap for one in kept} == {True, False}
+    assert choice is not None and choice.use_mmap == decision["levers"]["mmap"]
+
+
 def test_for_people(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(arguments) == 0
     printed = capsys.readouterr().out
@@ -73,6 +90,8 @@ def test_a_child_that_crashes_is_a_row(
         (["--tg", "0"], 2),
         (["--budget", "0"], 2),
         (["--budget", "soon"], 2),
+        (["--levers", "speed"], 2),
+        (["--levers", ","], 2),
     ],
 )
 def test_bad_input(
