@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path, PureWindowsPath
 
 import dev_system
 import pytest
+import windows_python
 import wine_run
 
-windows_python = pytest.importorskip(
-    "windows_python", reason="made on Linux only", exc_type=ImportError
-)
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="made and run on Linux")
 
 
 def test_the_pins_are_the_project_s_save_for_numpy() -> None:
