@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,8 @@ exec chroot "$root" "$@"
 
 def can_make() -> str:
     """Why no bare root can be made here; "" where one can."""
+    if sys.platform == "win32":
+        return "it needs Linux"
     if os.geteuid() != 0:
         return "it needs root"
     if not shutil.which("debootstrap"):

@@ -23,6 +23,7 @@ from moelauncher.core.machine import BackendDevice
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
+from moelauncher.core.windows_registry import processor_name
 from moelauncher.engine.backend_modules import BACKENDS_VARIABLE
 from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child
@@ -165,4 +166,4 @@ def _cpu_name(devices: Sequence[BackendDevice]) -> str | None:
     for device in devices:
         if device.kind == "cpu" and device.description not in ("", "CPU"):
             return device.description
-    return platform.processor() or None
+    return processor_name() or platform.processor() or None

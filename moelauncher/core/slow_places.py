@@ -12,6 +12,8 @@ import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path, PurePath
 
+from moelauncher.core.windows_registry import network_drives
+
 _MOUNTS = Path("/proc/self/mounts")
 _NETWORK_KINDS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "davfs", "lustre")
 _FUSE_KINDS = ("sshfs", "rclone", "glusterfs", "s3fs", "davfs2", "gvfsd-fuse", "curlftpfs")
@@ -49,17 +51,5 @@ def slow_last(paths: Iterable[Path]) -> list[Path]:
         except OSError:
             places = ()
     elif sys.platform == "win32":
-        places = _network_drives()
+        places = network_drives()
     return sorted(paths, key=lambda path: is_remote(path, places))
-
-
-if sys.platform == "win32":
-    import winreg
-
-    def _network_drives() -> tuple[str, ...]:
-        try:
-            with winreg.OpenKey(winreg.HKEY_CURRENT_USER, "Network") as drives:
-                count = winreg.QueryInfoKey(drives)[0]
-                return tuple(f"{winreg.EnumKey(drives, i).upper()}:" for i in range(count))
-        except OSError:  # never connected any
-            return ()

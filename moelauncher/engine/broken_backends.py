@@ -19,6 +19,7 @@ from pathlib import Path
 from moelauncher import __version__
 from moelauncher.core.atomic_file import write_text_atomically
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.windows_registry import display_adapters
 from moelauncher.engine.backend_modules import (
     BROKEN_VARIABLE,
     DEVICES,
@@ -102,8 +103,12 @@ class BrokenBackends:
 
 
 def driver_fingerprint(folders: Iterable[Path] = DRIVER_FOLDERS) -> str:
-    """Changes when a graphics driver or this program is updated: a driver changes its manifest."""
+    """Changes when a graphics driver or this program is updated: a driver changes its manifest,
+    on Windows its version in the registry.
+    """
     parts = [__version__, sys.platform]
+    for adapter in display_adapters():
+        parts.append(f"{adapter.get('DriverDesc')} {adapter.get('DriverVersion')}")
     for folder in folders:
         with contextlib.suppress(OSError):
             for file in sorted(folder.iterdir()):

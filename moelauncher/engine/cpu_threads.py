@@ -19,11 +19,10 @@ _RELATION_PROCESSOR_CORE = 0
 @cache
 def physical_cores() -> int:
     """Physical cores that this process may use; logical ones where the system does not tell."""
-    platform = sys.platform
     counted: int | None = None
-    if platform.startswith("linux"):
+    if sys.platform == "linux":
         counted = cores_of_topology(LINUX_TOPOLOGY, os.sched_getaffinity(0))
-    elif platform == "win32":
+    elif sys.platform == "win32":
         counted = _windows_cores()
     return counted or logical_cores()
 

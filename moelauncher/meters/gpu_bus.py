@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from moelauncher.core.doctor_facts import BusGpu, vendor_name
+from moelauncher.core.windows_registry import RegistryValues, display_adapters
 from moelauncher.meters.source import normalise_pci
 
 _PCI_DEVICES = Path("/sys/bus/pci/devices")
@@ -19,18 +20,13 @@ _MODULES = Path("/sys/module")
 _NAMES = (Path("/usr/share/misc/pci.ids"), Path("/usr/share/hwdata/pci.ids"))
 #: Display controllers: VGA, XGA, 3D and others.
 _DISPLAY_CLASS = "0x03"
-#: Windows' class of display adapters; each has a key below it, "0000", "0001" ...
-_ADAPTERS = r"SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
 _HARDWARE_ID = re.compile(r"ven_([0-9a-f]{4})", re.IGNORECASE)
-
-#: What a registry key holds, by value names.
-RegistryValues = Mapping[str, object]
 
 
 def bus_gpus() -> tuple[BusGpu, ...]:
     """The cards of this machine."""
     if sys.platform == "win32":
-        return windows_gpus(_display_adapters)
+        return windows_gpus(display_adapters)
     return linux_gpus(_PCI_DEVICES, _MODULES, _NAMES)
 
 
@@ -133,27 +129,3 @@ def windows_gpus(adapters: Callable[[], list[RegistryValues]]) -> tuple[BusGpu, 
             )
         )
     return tuple(found)
-
-
-def _display_adapters() -> list[RegistryValues]:
-    if sys.platform != "win32":
-        return []
-    import winreg
-
-    found: list[RegistryValues] = []
-    try:
-        root = winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _ADAPTERS)
-    except OSError:
-        return found
-    with root:
-        for index in range(winreg.QueryInfoKey(root)[0]):
-            key = winreg.EnumKey(root, index)
-            if not key.isdecimal():
-                continue
-            try:
-                with winreg.OpenKey(root, key) as adapter:
-                    count = winreg.QueryInfoKey(adapter)[1]
-                    found.append(dict(winreg.EnumValue(adapter, i)[:2] for i in range(count)))
-            except OSError:  # a key that only the system may read
-                continue
-    return found

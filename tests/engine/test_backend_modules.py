@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.errors import LauncherError
+from moelauncher.engine import broken_backends
 from moelauncher.engine.backend_modules import (
     BACKENDS_VARIABLE,
     BROKEN_VARIABLE,
@@ -216,6 +217,15 @@ def test_a_changed_driver_changes_the_fingerprint(tmp_path: Path) -> None:
     (tmp_path / "nvidia_icd.json").write_text("{}", encoding="utf-8")
     assert driver_fingerprint([tmp_path]) != before
     assert driver_fingerprint([tmp_path / "gone"]) == before
+
+
+def test_windows_notes_a_driver_s_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen = set()
+    for version in ("32.0.15.6094", "32.0.15.7652"):
+        adapters = [{"DriverDesc": "GeForce RTX 4070", "DriverVersion": version}]
+        monkeypatch.setattr(broken_backends, "display_adapters", lambda adapters=adapters: adapters)
+        seen.add(driver_fingerprint([tmp_path]))
+    assert len(seen) == 2
 
 
 @linux_only
