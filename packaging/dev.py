@@ -26,6 +26,7 @@ import dev_llama
 import dev_lock
 import dev_system
 import dev_vulkan
+import wine_tests
 from dev_console import DevError, Steps, format_elapsed, run_logged, say
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     options, rest = parse(sys.argv[1:] if arguments is None else arguments)
     try:
+        if options.wine:
+            return wine_tests.run(rest, yes=options.yes)
         started_s = time.monotonic()
         with dev_lock.alone(lock_file(), "another dev.py that sets up this clone"):
             python = prepare(options)
@@ -95,7 +98,15 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         help="test: compile the packages' build too when it is absent, and test GPU offload with "
         "its Vulkan module (also by MOELAUNCHER_TEST_VULKAN=1)",
     )
-    return parser.parse_known_args(arguments)
+    parser.add_argument(
+        "--wine",
+        action="store_true",
+        help="test: on Linux, run the tests with a Windows Python under Wine instead",
+    )
+    options, rest = parser.parse_known_args(arguments)
+    if options.wine and options.command != "test":
+        parser.error("--wine goes with test")
+    return options, rest
 
 
 # ------------------------------------------------------------------------- setting up

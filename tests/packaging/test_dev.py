@@ -35,6 +35,15 @@ def test_own_options_are_not_guessed_from_their_beginnings():
     assert rest == ["--ye", "-k", "header"]
 
 
+def test_wine_goes_with_the_tests_and_nothing_else(capsys):
+    options, rest = dev.parse(["test", "--wine", "tests/core"])
+    assert options.wine
+    assert rest == ["tests/core"]
+    with pytest.raises(SystemExit):
+        dev.parse(["run", "--wine"])
+    assert "--wine goes with test" in capsys.readouterr().err
+
+
 def test_vulkan_build_can_be_asked_for_by_the_environment(monkeypatch):
     monkeypatch.delenv("MOELAUNCHER_TEST_VULKAN", raising=False)
     assert not dev.parse(["test"])[0].vulkan
