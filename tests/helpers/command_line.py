@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.gguf_files import write_tiny_model
+
+#: What must not be imported for a command: the window, and whatever draws it.
+WINDOW_MODULES = ("PySide6", "shiboken6", "pyqtgraph", "pygments", "moelauncher.gui")
+
 #: Runs the program and then tells, on the last line of stderr, which modules it imported.
 _WITH_MODULES = """
 import sys
@@ -65,3 +70,22 @@ def _run(start: list[str], arguments: tuple[str | Path, ...], environment: dict[
         timeout=200,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def assert_no_window(modules: frozenset[str]) -> None:
+    """Fail where a command (see :attr:`Ran.modules`) imported the window."""
+    loaded = [name for name in modules if name.startswith(WINDOW_MODULES)]
+    assert loaded == []
+
+
+def write_model_folder(folder: Path) -> Path:
+    """Fill ``folder`` with models of several kinds, some of them broken, and return it."""
+    (folder / "deep" / "down").mkdir(parents=True)
+    write_tiny_model(folder / "moe.gguf", "moe")
+    write_tiny_model(folder / "deep" / "down" / "dense.gguf", "dense")
+    (folder / "empty.gguf").write_bytes(b"")
+    whole = (folder / "moe.gguf").read_bytes()
+    (folder / "cut.gguf").write_bytes(whole[: len(whole) // 2])
+    (folder / "text.gguf").write_text("no model at all", encoding="utf-8")
+    (folder / "folder.gguf").mkdir()
+    return folder
