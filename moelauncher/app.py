@@ -40,13 +40,16 @@ from moelauncher.core.forecast import DryRunResult
 from moelauncher.core.hub_files import Hub
 from moelauncher.core.load_comparison import LoadComparison
 from moelauncher.core.log_file import LogSetup
+from moelauncher.core.machine import BackendDevice
 from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.own_program import start_program
 from moelauncher.core.paths import app_paths
 from moelauncher.core.placement import Placement
 from moelauncher.core.releases import Release, releases_url
 from moelauncher.core.resources import resource_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
+from moelauncher.core.sleep_source import NoSleepSource, SleepSource
 from moelauncher.core.sweep import Search
 from moelauncher.core.translate import install_translator, tr
 from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
@@ -127,6 +130,7 @@ class Program(QObject):
         self._advice = GpuAdvice(self)
         self.snapshot.connect(self._advice.on_snapshot)
         self.desk = ProgramDesk(self.window, self.session, services, self)
+        self.session.sleep.restart_requested.connect(self._start_anew)
         self._advice.seen.connect(self.desk.gpus_seen)
         self._advice.advice.connect(self._tell_of_gpu)
         self.window.closing.connect(self.close)
@@ -193,6 +197,7 @@ class Program(QObject):
             tune=self._tune,
             measure_bandwidths=self._measure_bandwidths,
             hub=_hub,
+            probe_devices=self._probe_devices,
             examine=partial(examine_anew, self._paths, settings),
             newest_release=_newest_release,
         )
@@ -215,6 +220,27 @@ class Program(QObject):
             )
         except ChildUnavailableError as error:
             return DryRunResult(problem=error.message)
+
+    def _probe_devices(self) -> Sequence[BackendDevice]:
+        """On a pool thread. By a fresh child: the one before may hold on to what is gone."""
+        self._child.sleep()
+        return self._watch.asked_anew()
+
+    def _start_anew(self) -> None:
+        """Start the program again and end this one without freeing a GPU that is gone, which
+        its driver may answer with the end of the process."""
+        self.session.chat.close()
+        self.session.planner.save()
+        self._state.set("window", self.window.state())
+        self._state.save()
+        if self._first_instance is not None:
+            self._first_instance.close()
+        if self._last_run is not None:
+            self._last_run.close()
+        given = self._arguments.basedir
+        start_program([] if given is None else ["--basedir", str(given)])
+        # The child process sees its pipes close, and ends too.
+        os._exit(0)
 
     def _compared(self, comparison: LoadComparison) -> None:
         if comparison.devices:
@@ -256,6 +282,7 @@ class Program(QObject):
         if self._closed:
             return
         self._listen()
+        self.session.sleep.listen(_sleep_source())
         self._meters.start()
         self._jobs.start(
             "devices",
@@ -434,6 +461,18 @@ def _hub() -> Hub:
     except ImportError:
         return no_hub()
     return Repositories()
+
+
+def _sleep_source() -> SleepSource:
+    if sys.platform == "win32":
+        from moelauncher.meters.windows_sleep import WindowsSleep
+
+        return WindowsSleep()
+    if sys.platform == "linux":
+        from moelauncher.gui.logind_sleep import LogindSleep
+
+        return LogindSleep()
+    return NoSleepSource()
 
 
 def _newest_release() -> Release:

@@ -15,9 +15,9 @@ from pathlib import Path
 from moelauncher import __version__
 from moelauncher.core import settings as keys
 from moelauncher.core.build_facts import build_facts
-from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.doctor_facts import BuildState, DoctorFacts, GpuSightings
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.forecast import RAM
 from moelauncher.core.gpu_check import all_used
 from moelauncher.core.machine import BackendDevice
 from moelauncher.core.paths import AppPaths
@@ -25,6 +25,7 @@ from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.windows_registry import processor_name
 from moelauncher.engine.backend_modules import BACKENDS_VARIABLE
+from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import InstalledBuild, describe_build, describe_devices
@@ -32,7 +33,7 @@ from moelauncher.engine.vulkan_survey import survey_vulkan
 from moelauncher.meters.disk_speed import disk_speed
 from moelauncher.meters.gpu_bus import bus_gpus
 from moelauncher.meters.meter_thread import default_sources, read_machine
-from moelauncher.meters.ram import available_ram_bytes, cpu_facts
+from moelauncher.meters.ram import cpu_facts
 
 #: Toolkits that name their folders in variables, which stay behind when they go.
 _TOOLKIT_VARIABLES = ("CUDA_PATH", "HIP_PATH")
@@ -47,20 +48,13 @@ def examine(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> DoctorFacts:
     """Everything. ``begins`` hears what is looked at now, in words."""
-    # Not at the top: the window's start would wait for numpy.
-    from moelauncher.core.ram_bandwidth import measure_ram_bandwidth
-
     begins(tr("Asking llama.cpp and the graphics drivers"))
     sightings = see_gpus(child)
     devices = list(sightings.devices)
     snapshot = read_machine(default_sources(lambda: devices))
     cores = cpu_facts()
     begins(tr("Measuring main memory"))
-    ram = measure_ram_bandwidth(
-        default_threads((cores.physical_cores or cores.logical_cores) + 1),
-        free_bytes=available_ram_bytes(),
-        cancelled=cancelled,
-    )
+    ram = measure_bandwidths(child, [RAM], cancelled=cancelled).get(RAM)
     begins(tr("Measuring the disk of the models"))
     disk = disk_speed(_model_folders(paths, settings), cancelled=cancelled)
     return DoctorFacts(

@@ -241,6 +241,11 @@ class Unloaded(EngineEvent):
 
 
 @dataclass(frozen=True)
+class ChatKept(EngineEvent):
+    """What was made of the chat is on the disk, or need not be: it is short, or unchanged."""
+
+
+@dataclass(frozen=True)
 class NativeLog(EngineEvent):
     """A line of llama.cpp's log. ``level``: "debug", "info", "warning", "error"."""
 
@@ -266,8 +271,11 @@ class Engine(Protocol):
         With the number of a load that keeps the chat, only that one ends, not the reply.
         """
 
-    def keep_chat(self) -> None:
-        """Queue: write what was made of a long chat to the disk, for it is being left."""
+    def keep_chat(self) -> int:
+        """Queue: write what was made of a long chat to the disk, for it is being left.
+
+        Ends with ChatKept.
+        """
 
     def forget_chat(self, chat_id: str) -> None:
         """Queue: remove what is kept of this chat on the disk, and keep no more of it.

@@ -88,6 +88,11 @@ class DeviceWatch:
                 return self._ask(lambda: describe_devices(self._child))
             return self._known
 
+    def asked_anew(self) -> Sequence[BackendDevice]:
+        """What a child that was just started says, whatever is known. Raises as above."""
+        with self._lock:
+            return self._ask(lambda: describe_devices(self._child))
+
     def _ask(self, ask: Callable[[], Sequence[BackendDevice]]) -> Sequence[BackendDevice]:
         self._known = tuple(ask())
         self._asked_s = self._clock()

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from moelauncher.core.engine_protocol import (
+    ChatKept,
     ChatMessage,
     EngineEvent,
     Finished,
@@ -112,10 +113,9 @@ class LlamaEngine:
             if self._running_number:
                 self._stop.set(True)
 
-    def keep_chat(self) -> None:
+    def keep_chat(self) -> int:
         """See :class:`Engine`."""
-        if self._kept_states is not None:
-            self._queue(_KeepChat())
+        return self._queue(_KeepChat())
 
     def forget_chat(self, chat_id: str) -> None:
         """See :class:`Engine`. Also done at the end, where the queue does not come to it."""
@@ -194,6 +194,7 @@ class LlamaEngine:
                     self._do_generate(number, request)
                 elif isinstance(request, _KeepChat):
                     self._resident.keep_chat()
+                    self._emit(ChatKept(number))
                 else:
                     self._resident.leave()
                     self._emit(Unloaded(number))

@@ -25,7 +25,7 @@ from moelauncher.core.engine_protocol import (
 )
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.session_state import SessionEvent, SessionState
+from moelauncher.core.session_state import SessionEvent, SessionState, possible_events
 from moelauncher.gui.chat_session import ChatSession
 from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.load_outcome import LoadOutcome
@@ -141,6 +141,13 @@ class LoadDesk(QObject):
         self._standing.move(SessionEvent.UNLOAD)
         self._engine.stop()
         self._unload_number = self._engine.unload()
+
+    def lost(self) -> None:
+        """What ran the model is gone, and the model with it; the engine is not asked again."""
+        possible = possible_events(self._standing.state())
+        if self.loaded is not None and SessionEvent.ENGINE_LOST in possible:
+            self._gone()
+            self._standing.move(SessionEvent.ENGINE_LOST)
 
     def _load(self, facts: ModelFacts, plan: LaunchPlan, *, keeps_chat: bool = False) -> None:
         self._outcome.accounts.begins()

@@ -15,6 +15,7 @@ from moelauncher.core.engine_protocol import ContextSettings, Engine
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import DryRunResult
 from moelauncher.core.hub_files import Hub
+from moelauncher.core.machine import BackendDevice
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.placement import Placement
@@ -69,5 +70,7 @@ class Services:
     #: Pool thread; looks at the machine for some seconds. The first argument hears at what, the
     #: second says whether it was cancelled.
     examine: Callable[[Callable[[str], None], Callable[[], bool]], DoctorFacts] = no_doctor
+    #: Pool thread; asks a fresh child process for the devices. Raises LauncherError.
+    probe_devices: Callable[[], Sequence[BackendDevice]] = tuple
     #: Pool thread; the newest release. Raises LauncherError where nobody is reached.
     newest_release: Callable[[], Release] = no_release_site

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core import settings as keys
-from moelauncher.core.engine_protocol import EngineEvent, NativeLog
+from moelauncher.core.engine_protocol import ChatKept, EngineEvent, NativeLog
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.load_records import LoadRecords
 from moelauncher.core.machine import MachineSnapshot
@@ -53,6 +53,7 @@ from moelauncher.gui.selection_desk import SelectionDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
 from moelauncher.gui.share_desk import ShareDesk
+from moelauncher.gui.sleep_desk import SleepDesk
 from moelauncher.gui.standing import Standing
 from moelauncher.gui.template_desk import TemplateDesk
 from moelauncher.gui.tune_desk import TuneDesk
@@ -137,6 +138,17 @@ class Session(QObject):
             standing,
             self,
         )
+        self.sleep = SleepDesk(
+            self._loads,
+            self.chat,
+            self.bridge.engine,
+            window.status,
+            self._jobs,
+            services.probe_devices,
+            standing,
+            self.stop,
+            self,
+        )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.planner, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
@@ -158,6 +170,7 @@ class Session(QObject):
         self._live.due.connect(self._apply_live)
         self.state_changed.connect(self._apply_live)
         self.state_changed.connect(self._tuning_may_begin)
+        self.state_changed.connect(self.sleep.state_changed)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
         self.chat.reply_wanted.connect(self._replies.answer)
@@ -273,6 +286,7 @@ class Session(QObject):
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""
         self.planner.save()
         self._live.close()
+        self.sleep.close()
         self.tuning.close()
         self._replies.close()
         self.downloads.close()
@@ -298,6 +312,8 @@ class Session(QObject):
                 self._loads.on_event(event)
             elif isinstance(event, ReplyEvent):
                 self._replies.on_event(event)
+            elif isinstance(event, ChatKept):
+                self.sleep.kept(event.request)
         self._replies.flush()
 
     def _branch_changed(self) -> None:

@@ -77,8 +77,10 @@ class ScriptedEngine:
         self.stops += 1
         self.stopped.append(request)
 
-    def keep_chat(self) -> None:
+    def keep_chat(self) -> int:
         self.kept_chats += 1
+        # Apart from the others: tests answer the newest of those without a number.
+        return 10_000 + self.kept_chats
 
     def forget_chat(self, chat_id: str) -> None:
         self.forgotten.append(chat_id)
@@ -136,12 +138,15 @@ class ScriptedWindow:
         self.tune: TuneRunner = lambda job, sweep, case_of, cancelled: iter(())
         #: Measures bandwidths.
         self.probe: BandwidthProbe = nothing_measured
+        #: What a fresh child says of the devices after a sleep.
+        self.awake: Callable[[], Sequence[BackendDevice]] = lambda: [DEVICE]
         #: What llama.cpp's dry runs say; a problem leaves the formula.
         self.answers = DryRunResult(problem="not asked")
         self.settings = Settings.load(self.paths.settings_file)
         services = Services(
             paths=self.paths,
             settings=self.settings,
+            probe_devices=lambda: self.awake(),
             state=StateFile(self.paths.window_file),
             make_engine=self._make_engine,
             dry_run=lambda facts, placement, context, cancelled: self.answers,
