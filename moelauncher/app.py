@@ -71,6 +71,7 @@ from moelauncher.gui.last_run import LastRun
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.program_desk import ProgramDesk
+from moelauncher.gui.safer_start import SaferStart
 from moelauncher.gui.services import Services, no_hub
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
@@ -154,9 +155,13 @@ class Program(QObject):
     def watch_run(self) -> None:
         """Tell how the run before ended, and leave word in case this one ends badly."""
         self._last_run = LastRun(self.session, self._paths.logs)
-        if self._last_run.news:
-            _log.warning("%s", self._last_run.news)
-            self.window.status.set_message(self._last_run.news, "warning")
+        before, news = self._last_run.before, self._last_run.news
+        if before is None:
+            return
+        _log.warning("%s", news)
+        safer = SaferStart(self.session, self.window.status, before)
+        offer = safer.offer if safer.offered else ""
+        self.window.status.set_message(news, "warning", offer, safer.take)
 
     def close(self) -> None:
         """Save, end threads and the child process. Safe to call twice."""
@@ -376,6 +381,9 @@ class Program(QObject):
         self._advice.set_sightings(sightings)
 
     def _tell_of_gpu(self, text: str) -> None:
+        _log.warning("%s", text)
+        if self._last_run is not None and self.window.status.message.text() == self._last_run.news:
+            return  # what went wrong weighs more, and the doctor tells of the GPU too
         offer = QCoreApplication.translate("app", "Doctor…")
         self.window.status.set_message(text, "warning", offer, self.desk.open_doctor)
 

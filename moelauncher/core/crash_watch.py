@@ -33,9 +33,11 @@ class AbnormalEnd:
     version: str
     #: What it was doing, as it noted itself: "loading", "generating", or "".
     activity: str
-    #: The model that was loaded or being loaded, and its placement; "" and None without one.
+    #: The model that was loaded or being loaded, its file and placement; "" and None without one.
     model: str
+    path: str
     cpu_moe: int | None
+    n_gpu_layers: int | None
     #: The first lines of the trace; "" where the process was killed without a word.
     trace: str
     #: The trace's file, kept for a report; None without a trace.
@@ -64,9 +66,22 @@ class CrashWatch:
         self._write()
         return before
 
-    def note(self, activity: str, model: str = "", cpu_moe: int | None = None) -> None:
+    def note(
+        self,
+        activity: str,
+        model: str = "",
+        path: str = "",
+        cpu_moe: int | None = None,
+        n_gpu_layers: int | None = None,
+    ) -> None:
         """What the program does from now on: what a crash will be told with."""
-        self._facts |= {"activity": activity, "model": model, "cpu_moe": cpu_moe}
+        self._facts |= {
+            "activity": activity,
+            "model": model,
+            "path": path,
+            "cpu_moe": cpu_moe,
+            "n_gpu_layers": n_gpu_layers,
+        }
         self._write()
 
     def finish(self) -> None:
@@ -128,15 +143,20 @@ class CrashWatch:
                 self._trace_file(pid).replace(file)
             else:
                 self._trace_file(pid).unlink()
-        cpu_moe = facts.get("cpu_moe")
         return AbnormalEnd(
             version=str(facts.get("version", "")),
             activity=str(facts.get("activity", "")),
             model=str(facts.get("model", "")),
-            cpu_moe=cpu_moe if isinstance(cpu_moe, int) else None,
+            path=str(facts.get("path", "")),
+            cpu_moe=_count(facts.get("cpu_moe")),
+            n_gpu_layers=_count(facts.get("n_gpu_layers")),
             trace=trace,
             file=file,
         )
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def _read(marker: Path) -> dict[str, object]:

@@ -16,6 +16,8 @@ from moelauncher.core.session_state import SessionState
 from moelauncher.gui.session import Session
 
 _LOADS = (SessionState.CHECKING, SessionState.LOADING)
+#: What went on in a chat, which the program shows again by itself.
+_CHATS = ("prefill", "generating", "moving", "stopping")
 
 
 class LastRun(QObject):
@@ -26,7 +28,8 @@ class LastRun(QObject):
         self._session = session
         self._watch = CrashWatch(logs)
         #: How the run before ended, in words; "" where all was well.
-        self.news = self._story(self._watch.start())
+        self.before = self._watch.start()
+        self.news = self._story(self.before)
         session.state_changed.connect(self._note)
 
     def close(self) -> None:
@@ -38,13 +41,19 @@ class LastRun(QObject):
         self._watch.note(
             "loading" if state in _LOADS else state.value,
             facts.path.name if facts is not None else "",
+            str(facts.path) if facts is not None else "",
             plan.placement.cpu_moe if plan is not None else None,
+            plan.choices.n_gpu_layers if plan is not None else None,
         )
 
     def _story(self, before: AbnormalEnd | None) -> str:
         if before is None:
             return ""
-        parts = [self.tr("MoE Launcher did not end in order last time. Your chats were kept.")]
+        parts = [
+            self.tr("MoE Launcher did not end in order last time. Your chat is open again.")
+            if before.activity in _CHATS
+            else self.tr("MoE Launcher did not end in order last time. Your chats were kept.")
+        ]
         if before.activity == "loading" and before.model:
             text = self.tr("It was loading {model}: keep more of it in RAM this time.")
             parts.append(text.format(model=before.model))

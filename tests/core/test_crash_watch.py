@@ -16,7 +16,7 @@ from pathlib import Path
 from moelauncher.core.crash_watch import CrashWatch
 watch = CrashWatch(Path(sys.argv[1]))
 print(watch.start())
-watch.note("loading", "model.gguf", 12)
+watch.note("loading", "model.gguf", "/models/model.gguf", 12, None)
 end = sys.argv[2]
 if end == "orderly":
     watch.finish()

@@ -56,7 +56,8 @@ def test_what_went_on_is_told_with_advice(
 ) -> None:
     leave_marker(logs, activity=activity, model="big.gguf", cpu_moe=4)
     text = news(window, logs)
-    assert text.startswith("MoE Launcher did not end in order last time. Your chats were kept.")
+    kept = "Your chat is open again." if activity == "generating" else "Your chats were kept."
+    assert text.startswith(f"MoE Launcher did not end in order last time. {kept}")
     assert sentence in text
 
 
@@ -74,5 +75,6 @@ def test_a_load_is_noted_before_it_begins(window: ScriptedWindow, logs: Path) ->
     assert noted["activity"] == "loading"
     assert noted["model"].endswith(".gguf")
     assert noted["cpu_moe"] == window.plan.placement.cpu_moe
+    assert Path(noted["path"]).name == noted["model"]
     run.close()
     assert not list(logs.glob("running-*.json"))
