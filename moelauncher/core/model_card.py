@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moelauncher.core.engine_protocol import ContextSettings
@@ -72,18 +73,20 @@ def card_of(
     *,
     measured: str = "",
     basis: SpeedBasis | None = None,
+    device_labels: Mapping[str, str] = MappingProxyType({}),
 ) -> ModelCard:
     """The card; ``machine`` and ``context`` None: nothing is said of this machine.
 
     ``measured`` is the best speed that was measured here, as text; "" where none was.
-    ``basis`` is what an estimate is made from; None: no speed is estimated.
+    ``basis`` is what an estimate is made from; None: no speed is estimated. ``device_labels``
+    say what people call a device ("RTX 4070" for "CUDA0").
     """
     verdict = None
     here: tuple[tuple[str, str], ...] = ()
     if machine is not None and context is not None:
         verdict = verdict_of(facts, machine, context)
         estimate = "" if basis is None else estimate_text(facts, verdict, context, basis)
-        here = tuple(_here(facts, verdict, context, estimate, measured))
+        here = tuple(_here(facts, verdict, context, estimate, measured, device_labels))
     template = facts.metadata.get("tokenizer.chat_template")
     return ModelCard(
         name=display_name(facts.name) or display_name(facts.path.stem),
@@ -232,7 +235,12 @@ def _types(facts: ModelFacts) -> tuple[TypeShare, ...]:
 
 
 def _here(
-    facts: ModelFacts, verdict: Verdict, context: ContextSettings, estimate: str, measured: str
+    facts: ModelFacts,
+    verdict: Verdict,
+    context: ContextSettings,
+    estimate: str,
+    measured: str,
+    labels: Mapping[str, str],
 ) -> list[tuple[str, str]]:
     n_ctx = min(context.n_ctx, facts.ctx_train or context.n_ctx)
     rows = [(tr("At Auto, {ctx} tokens").format(ctx=format_tokens(n_ctx)), verdict.text)]
@@ -241,7 +249,7 @@ def _here(
         text = format_bytes(device.used_bytes)
         if free:
             text = tr("{used} of {free} free").format(used=text, free=free)
-        rows.append((display_name(device.name), text))
+        rows.append((display_name(labels.get(device.name) or device.name), text))
     gpu, ram = _read_per_token(facts, verdict)
     reads = tr("{ram} of RAM").format(ram=format_bytes(ram))
     if gpu:

@@ -17,6 +17,7 @@ from moelauncher.core.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.memory_bars import short_device
 from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.tune_desk import TuneDesk
@@ -94,12 +95,13 @@ class CardDesk(QObject):
         measured = "; ".join(text for text in (tuned, chats) if text)
         fitted = self._outlook.fitted(facts)
         basis = self._outlook.basis if fitted is None else SpeedBasis(fitted, MODEL)
+        labels = {d.name: short_device(d.description) for d in self._planner.devices}
         from moelauncher.core.model_card import card_of
 
         self._jobs.start(
             "card",
             lambda report, cancelled: card_of(
-                facts, machine, context, measured=measured, basis=basis
+                facts, machine, context, measured=measured, basis=basis, device_labels=labels
             ),
             self._show,
             self._complain,

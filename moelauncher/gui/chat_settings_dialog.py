@@ -78,6 +78,8 @@ class ChatSettingsDialog(QDialog):
             label = item.widget() if item is not None else None
             if isinstance(label, QLabel):
                 look.set_tone(label, "muted")
+                # As tall as the fields, so that both texts stand on one line.
+                label.setFixedHeight(look.CONTROL_HEIGHT)
         self.problem = plain_label("", "bad", self)
         self.problem.setWordWrap(True)
         self.problem.hide()

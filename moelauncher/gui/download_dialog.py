@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
     QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -28,6 +30,21 @@ from moelauncher.core.units import format_bytes
 from moelauncher.gui.pane import plain_label
 from moelauncher.gui.progress_line import ProgressLine
 from moelauncher.gui.theme import GRID, PANE_MARGIN, font, repolish, set_tone, theme
+
+_NAME, _ABOUT, _SIZE, _VERDICT = range(4)
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class _InkKept(QStyledItemDelegate):
+    """A selected row keeps its colours: they say whether a model fits."""
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        ink = index.data(Qt.ItemDataRole.ForegroundRole)
+        if ink is not None:
+            option.palette.setBrush(QPalette.ColorRole.HighlightedText, ink)
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,7 @@ class DownloadDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("downloadDialog")
         self.setWindowTitle(self.tr("Get a model"))
-        self.resize(QSize(760, 520))
+        self.resize(QSize(920, 520))
         self.setMinimumSize(QSize(520, 360))
         self._offers: list[Offer] = []
         self._busy = False
@@ -137,12 +154,14 @@ class DownloadDialog(QDialog):
         return row
 
     def _make_table(self) -> QTableWidget:
-        table = QTableWidget(0, 3)
+        table = QTableWidget(0, 4)
+        table.setItemDelegate(_InkKept(table))
         table.setObjectName("hubTable")
         table.setAccessibleName(self.tr("What can be downloaded"))
-        table.setHorizontalHeaderLabels(
-            [self.tr("Model"), self.tr("Size"), self.tr("On this machine")]
-        )
+        table.setHorizontalHeaderLabels([self.tr("Model"), "", "", self.tr("On this machine")])
+        size = QTableWidgetItem(self.tr("Size"))
+        size.setTextAlignment(_RIGHT)
+        table.setHorizontalHeaderItem(_SIZE, size)
         table.setShowGrid(False)
         table.setWordWrap(False)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -154,11 +173,12 @@ class DownloadDialog(QDialog):
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Fixed)
-        header.resizeSection(1, 88)
-        header.resizeSection(2, 270)
+        header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(_ABOUT, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(_SIZE, QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(_VERDICT, QHeaderView.ResizeMode.Fixed)
+        header.resizeSection(_SIZE, 96)
+        header.resizeSection(_VERDICT, 280)
         table.itemSelectionChanged.connect(self._update_buttons)
         return table
 
@@ -222,10 +242,16 @@ class DownloadDialog(QDialog):
         offer, colors = self._offers[number], theme().colors
         tone = {"good": colors.good, "warn": colors.warn, "bad": colors.bad}.get(offer.level)
         size = "" if offer.choice is None else format_bytes(offer.choice.size_bytes)
-        name = f"{offer.name}   {offer.about}" if offer.about else offer.name
-        texts = ((name, colors.text), (size, colors.muted), (offer.verdict, tone or colors.muted))
+        texts = (
+            (offer.name, colors.text),
+            (offer.about, colors.muted),
+            (size, colors.muted),
+            (offer.verdict, tone or colors.muted),
+        )
         for column, (text, ink) in enumerate(texts):
             item = QTableWidgetItem(text)
+            if column == _SIZE:
+                item.setTextAlignment(_RIGHT)
             item.setForeground(QColor(ink))
             item.setFont(font("body", figures=True))
             item.setToolTip("")

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from moelauncher.gui import theme as look
 
-HEIGHT_PX = 48
+#: How tall it is: where nothing else is listed, and under a list.
+ALONE_PX, UNDER_LIST_PX = 48, 32
 
 
 class DropHint(QPushButton):
@@ -22,15 +23,23 @@ class DropHint(QPushButton):
         self.setObjectName("dropHint")
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._height = ALONE_PX
         look.theme().changed.connect(self.update)
+
+    def set_under_list(self, under_list: bool) -> None:
+        """Be small where there are models already."""
+        height = UNDER_LIST_PX if under_list else ALONE_PX
+        if height != self._height:
+            self._height = height
+            self.updateGeometry()
 
     # Qt's own
 
     def sizeHint(self) -> QSize:
-        return QSize(super().sizeHint().width(), HEIGHT_PX)
+        return QSize(super().sizeHint().width(), self._height)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(0, HEIGHT_PX)
+        return QSize(0, self._height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colors = look.theme().colors

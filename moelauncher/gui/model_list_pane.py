@@ -421,6 +421,8 @@ class ModelListPane(QWidget):
         n_models = self._model.rowCount()
         self.count_changed.emit(n_models, self._scanning)
         self.refresh_button.setEnabled(not self._scanning)
+        self.drop_hint.set_under_list(n_models > 0)
+        self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
         if self._scanning:
             text = self.tr("Looking for models: {n} so far").format(n=n_models)
         elif n_models == 0:

@@ -126,6 +126,11 @@ class Planner(QObject):
             self._take_auto()
         self._replan()
 
+    @property
+    def devices(self) -> Sequence[BackendDevice]:
+        """The devices that may be planned for."""
+        return self._devices
+
     def set_devices(self, devices: Sequence[BackendDevice]) -> None:
         """The GPUs of the installed llama.cpp build are known (now), or the user's choice of
         them is another one."""

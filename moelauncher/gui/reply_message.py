@@ -390,6 +390,9 @@ class ReplyMessage(MessageView):
             if name in ("error", "reasoning"):
                 rect = part.rect
                 groups[name] = groups[name].united(rect) if name in groups else rect
+        for spot in self.hot_spots:
+            if spot.kind == "details" and "error" in groups:
+                groups["error"] = groups["error"].united(spot.rect)
         for name, rect in groups.items():
             color = colors.bad if name == "error" else colors.border
             painter.fillRect(QRectF(0, rect.top(), 3, rect.height()), color)

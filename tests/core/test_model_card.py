@@ -36,6 +36,9 @@ def test_a_published_model_s_card() -> None:
     assert " free" in here["RTX"]
     assert here["Read for each token"].count("of ") == 2
     assert here["Speed"].startswith("not measured here yet")
+    labels = {"RTX": "RTX 4070"}
+    named = card_of(truth_facts("qwen3-30b-a3b-q4_k_m"), MACHINE, CONTEXT, device_labels=labels)
+    assert dict(named.here)["RTX 4070"] == here["RTX"]
 
 
 def test_a_sliding_window_takes_nothing_for_more_context() -> None:

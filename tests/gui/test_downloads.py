@@ -114,8 +114,8 @@ def test_suggestions_are_judged_before_anything_is_fetched(desk: _Desk, server: 
     assert not desk.paths.models.exists()
     table = desk.dialog.findChild(QTableWidget, "hubTable")
     assert table is not None
-    assert "KiB" in table.item(0, 1).text()
-    assert table.item(0, 2).text() == "fits on the GPU"
+    assert "KiB" in table.item(0, 2).text()
+    assert table.item(0, 3).text() == "fits on the GPU"
 
 
 def test_a_repository_s_quantisations_with_sizes_and_verdicts(desk: _Desk) -> None:

@@ -249,6 +249,14 @@ def test_a_selected_row_far_below_comes_into_view(pane, qtbot):
     qtbot.waitUntil(lambda: port.intersects(pane.list.visualRect(pane.list.currentIndex())))
 
 
+def test_the_drop_box_is_smaller_under_a_list(pane):
+    alone = pane.drop_hint.sizeHint().height()
+    pane.set_entries([A])
+    assert pane.drop_hint.sizeHint().height() < alone
+    pane.set_entries([])
+    assert pane.drop_hint.sizeHint().height() == alone
+
+
 def test_a_tooltip_shows_without_rendering_names_as_html(pane, qtbot):
     pane.set_entries([entry("<b>x</b>")])
     index = pane.list.model().index(0, 0)
