@@ -47,6 +47,7 @@ from moelauncher.core.paths import app_paths
 from moelauncher.core.placement import Placement
 from moelauncher.core.releases import Release, releases_url
 from moelauncher.core.resources import resource_path
+from moelauncher.core.same_answers import AnswersJob, AnswersProgress, SameAnswers
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.settings import Settings
 from moelauncher.core.sleep_source import NoSleepSource, SleepSource
@@ -54,6 +55,7 @@ from moelauncher.core.sweep import Search
 from moelauncher.core.translate import install_translator, tr
 from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
 from moelauncher.core.window_state import StateFile
+from moelauncher.engine.answers import run_answers
 from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.broken_backends import BrokenBackends
@@ -201,6 +203,7 @@ class Program(QObject):
             dry_run=self._dry_run,
             tune=self._tune,
             measure_bandwidths=self._measure_bandwidths,
+            answers=self._answers,
             hub=_hub,
             probe_devices=self._probe_devices,
             examine=partial(examine_anew, self._paths, settings),
@@ -282,6 +285,13 @@ class Program(QObject):
             return measure_bandwidths(child, names, cancelled=cancelled)
         finally:
             child.close()
+
+    def _answers(
+        self, job: AnswersJob, cancelled: Callable[[], bool]
+    ) -> Iterator[AnswersProgress | SameAnswers]:
+        """Two settings' answers, each in a child of its own. A pool thread."""
+        broken = BrokenBackends(self._paths.broken_backends_file)
+        return run_answers(job, make_child=lambda: Child(broken=broken), cancelled=cancelled)
 
     def _after_first_paint(self) -> None:
         if self._closed:

@@ -27,6 +27,7 @@ _COMMANDS = {
     "bench": ("measure", "measure the speed at several placements"),
     "tune": ("tune", "find the fastest placement by measuring"),
     "measurements": ("measurements", "show, export and import what was measured of a model"),
+    "compare": ("compare", "hold the answers under two settings against each other"),
     "chat": ("chat", "ask a model one question"),
     "doctor": ("doctor", "describe this machine and say what to mend"),
 }

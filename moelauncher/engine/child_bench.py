@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
 from moelauncher.engine.bench import BenchCase, BenchRun, memory_taken
 from moelauncher.engine.llama_engine import LlamaEngine
-from moelauncher.engine.placement_json import context_from_json, placement_from_json
+from moelauncher.engine.placement_json import load_request_from_json
 
 #: For tests: "abort:8" or "hang:8" makes this process fail at slider stop 8.
 FAULT_VARIABLE = "MOELAUNCHER_CHILD_FAULT"
@@ -29,14 +27,7 @@ _run: BenchRun | None = None
 def bench_open(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Load a placement and warm it up; what it took, and what was wrong with it."""
     global _engine, _run
-    request = LoadRequest(
-        Path(parameters["path"]),
-        placement_from_json(parameters["placement"]),
-        context_from_json(parameters["context"]),
-        use_mmap=bool(parameters["use_mmap"]),
-        weights_fit_ram=bool(parameters["weights_fit_ram"]),
-        expected_gpu_weights=dict(parameters["expected_gpu_weights"]),
-    )
+    request = load_request_from_json(parameters)
     _fail_where_asked(request.placement.cpu_moe)
     if _engine is None:
         _engine = LlamaEngine()

@@ -133,12 +133,29 @@ def _vulkan(_parameters: Mapping[str, Any]) -> dict[str, Any]:
     return survey_here()
 
 
+# numpy is imported where it is needed only: every dry run starts a child.
+
+
+def _answers_open(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    from moelauncher.engine.child_answers import answers_open
+
+    return answers_open(parameters)
+
+
+def _answers_ask(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    from moelauncher.engine.child_answers import answers_ask
+
+    return answers_ask(parameters)
+
+
 OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "dry_run": _dry_run,
     "devices": _devices,
     "build": _build,
     "bandwidth": bandwidth,
     "vulkan": _vulkan,
+    "answers_open": _answers_open,
+    "answers_ask": _answers_ask,
     "bench_open": bench_open,
     "bench_repeat": bench_repeat,
 }

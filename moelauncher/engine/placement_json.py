@@ -1,4 +1,4 @@
-"""Placement and context settings on the way to the child process and back.
+"""Load requests, placements and context settings on the way to the child process and back.
 
 In and out: the frozen values of ``core``, and plain dicts that JSON can carry. Pure.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
 from moelauncher.core.placement import Placement, PlacementDevice
 
 
@@ -36,3 +37,27 @@ def context_to_json(context: ContextSettings) -> dict[str, Any]:
 def context_from_json(values: Mapping[str, Any]) -> ContextSettings:
     """The value that :func:`context_to_json` was given."""
     return ContextSettings(**values)
+
+
+def load_request_to_json(request: LoadRequest) -> dict[str, Any]:
+    """``request`` as a dict of its own parts; a conversation is never carried to a child."""
+    return {
+        "path": str(request.path),
+        "placement": placement_to_json(request.placement),
+        "context": context_to_json(request.context),
+        "use_mmap": request.use_mmap,
+        "weights_fit_ram": request.weights_fit_ram,
+        "expected_gpu_weights": dict(request.expected_gpu_weights),
+    }
+
+
+def load_request_from_json(values: Mapping[str, Any]) -> LoadRequest:
+    """The value that :func:`load_request_to_json` was given; other entries are passed over."""
+    return LoadRequest(
+        Path(values["path"]),
+        placement_from_json(values["placement"]),
+        context_from_json(values["context"]),
+        use_mmap=bool(values["use_mmap"]),
+        weights_fit_ram=bool(values["weights_fit_ram"]),
+        expected_gpu_weights=dict(values["expected_gpu_weights"]),
+    )

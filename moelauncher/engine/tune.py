@@ -26,7 +26,7 @@ from moelauncher.core.tune_events import (
     setting_of,
 )
 from moelauncher.engine.child import Child
-from moelauncher.engine.placement_json import context_to_json, placement_to_json
+from moelauncher.engine.placement_json import load_request_to_json
 
 #: A visit without an answer for so long is given up, whatever budget is left.
 VISIT_LIMIT_S = 900.0
@@ -137,15 +137,8 @@ class _Tune:
             opened = self._ask(
                 child,
                 "bench_open",
-                {
-                    "path": str(request.path),
-                    "placement": placement_to_json(request.placement),
-                    "context": context_to_json(request.context),
-                    "use_mmap": request.use_mmap,
-                    "weights_fit_ram": request.weights_fit_ram,
-                    "expected_gpu_weights": dict(request.expected_gpu_weights),
-                    "ram_weights_bytes": case.ram_weights_bytes,
-                }
+                load_request_to_json(request)
+                | {"ram_weights_bytes": case.ram_weights_bytes}
                 | lengths,
             )
             finish = self._watch.begin(child.pid or 0)

@@ -47,6 +47,7 @@ class ChatsPane(QWidget):
         rename_requested(str, str), delete_requested(str), duplicate_requested(str): for a chat.
         export_requested(str, object): write a chat to this Path.
         import_requested(list): read the chats in these Paths.
+        compare_requested(): hold the model's answers under two settings against each other.
     """
 
     open_requested = Signal(str)
@@ -57,6 +58,7 @@ class ChatsPane(QWidget):
     duplicate_requested = Signal(str)
     export_requested = Signal(str, object)
     import_requested = Signal(list)
+    compare_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,6 +66,7 @@ class ChatsPane(QWidget):
         self.setProperty("panel", True)
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._current = ""
+        self._can_compare = False
         self._model = ChatListModel(self)
         self._model.renamed.connect(self.rename_requested)
         # Made in the order in which Tab goes through them.
@@ -110,6 +113,10 @@ class ChatsPane(QWidget):
         self._current = chat_id
         self._mark()
 
+    def set_can_compare(self, able: bool) -> None:
+        """Whether answers can be compared now: a model is selected, and nothing goes on."""
+        self._can_compare = able
+
     def title_of(self, chat_id: str) -> str:
         """What the list calls a chat; empty if it is not listed."""
         row = self._row_at(self._model.index_of(chat_id))
@@ -135,7 +142,7 @@ class ChatsPane(QWidget):
         self.more.setText("⋯")
         self.more.setAccessibleName(self.tr("More on chats"))
         self.more.setFixedHeight(look.CONTROL_HEIGHT)
-        self.more.setToolTip(self.tr("Import chats, export the one that is shown"))
+        self.more.setToolTip(self.tr("Import chats, export the one that is shown, compare answers"))
         self.more.clicked.connect(self._show_pane_menu)
         row = QHBoxLayout(header)
         row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
@@ -230,6 +237,10 @@ class ChatsPane(QWidget):
         export.setEnabled(row is not None)
         if row is not None:
             export.triggered.connect(lambda: self._export(row))
+        menu.addSeparator()
+        compare = menu.addAction(self.tr("Same answers under two settings…"))
+        compare.setEnabled(self._can_compare)
+        compare.triggered.connect(lambda: self.compare_requested.emit())
         menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
     def _export(self, row: ChatRow) -> None:

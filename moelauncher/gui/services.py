@@ -6,7 +6,7 @@ scripted ones. Each callable says on which thread it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from moelauncher.core.device_bandwidth import BandwidthProbe
@@ -20,6 +20,7 @@ from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.placement import Placement
 from moelauncher.core.releases import Release
+from moelauncher.core.same_answers import AnswersJob, AnswersProgress, AnswersRunner, SameAnswers
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import TuneRunner
@@ -49,6 +50,13 @@ def nothing_measured(names: Sequence[str], cancelled: Callable[[], bool]) -> Map
     return {}
 
 
+def no_answers(
+    job: AnswersJob, cancelled: Callable[[], bool]
+) -> Iterator[AnswersProgress | SameAnswers]:
+    """Stands where no answers can be compared."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything that the window is wired to."""
@@ -65,6 +73,9 @@ class Services:
     tune: TuneRunner
     #: Pool thread; how fast devices stream weights, about a second each.
     measure_bandwidths: BandwidthProbe = nothing_measured
+
+    #: Pool thread; holds answers under two settings against each other, in child processes.
+    answers: AnswersRunner = no_answers
     #: Pool thread; what fetches models. Raises LauncherError where the part for it is missing.
     hub: Callable[[], Hub] = no_hub
     #: Pool thread; looks at the machine for some seconds. The first argument hears at what, the

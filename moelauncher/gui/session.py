@@ -29,6 +29,7 @@ from moelauncher.core.session_state import (
     next_state,
     possible_events,
 )
+from moelauncher.gui.answers_desk import AnswersDesk
 from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.card_desk import CardDesk
 from moelauncher.gui.chat_keys import ChatKeys
@@ -94,6 +95,16 @@ class Session(QObject):
             load_again=self._load_after_tuning,
             parent=self,
         )
+        self.answers = AnswersDesk(
+            window,
+            self.planner,
+            services,
+            self._jobs,
+            free_the_machine=self._free_for_tuning,
+            load_again=self._load_after_tuning,
+            parent=self,
+        )
+        self.tuning.compare_wanted.connect(self.answers.offer)
         self.share = ShareDesk(window, self.tuning, self._jobs, self)
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
@@ -217,17 +228,19 @@ class Session(QObject):
 
     def _free_for_tuning(self, then: Callable[[], None]) -> None:
         """Unload what is loaded, then call ``then``; it comes back by _load_after_tuning."""
-        self._load_after = self.state is SessionState.READY
+        self._load_after = False
         self._when_free = then
-        if self._load_after:
-            self.unload()
-        else:
-            self._tuning_may_begin()
+        self._tuning_may_begin()
 
     def _tuning_may_begin(self, _: object = None) -> None:
-        if self._when_free is not None and self._loads.loaded is None and not self._is_busy():
-            then, self._when_free = self._when_free, None
-            then()
+        if self._when_free is None or self._is_busy():
+            return
+        if self._loads.loaded is not None:
+            self._load_after = True
+            self.unload()
+            return
+        then, self._when_free = self._when_free, None
+        then()
 
     def _load_after_tuning(self) -> None:
         if self.state is SessionState.READY or self._load_after:
@@ -288,6 +301,7 @@ class Session(QObject):
         self._live.close()
         self.sleep.close()
         self.tuning.close()
+        self.answers.close()
         self._replies.close()
         self.downloads.close()
         self.library.close()
@@ -379,6 +393,7 @@ class Session(QObject):
         self.chat.set_can_answer(shown.send_enabled and loaded is not None)
         idle = not self._is_busy() and self.planner.facts is not None
         self.tuning.set_able(idle, "" if idle else self._texts.why_no_tune(self.state))
+        self._window.chats.set_can_compare(idle)
         self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._selected.entry))
         self._replies.show_context()
         self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))

@@ -57,10 +57,12 @@ class TuneDesk(QObject):
             nothing is measured); as soon as it is known, and when it changes.
         measurements_known(object, list): the selected model's facts, and all that is stored
             of it, from any machine; None without a model.
+        compare_wanted(object, object): LaunchChoices of the present setting and of the best.
     """
 
     best_known = Signal(object, object)
     measurements_known = Signal(object, list)
+    compare_wanted = Signal(object, object)
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class TuneDesk(QObject):
         self.dialog.started.connect(self._start)
         self.dialog.cancelled.connect(self._cancel)
         self.dialog.taken.connect(self._take)
+        self.dialog.compare_wanted.connect(self._compare)
         window.speed.tune_requested.connect(self.open)
         planner.plan_changed.connect(self.show_speeds)
         outlook.hardware_known.connect(self.show_speeds)
@@ -380,6 +383,14 @@ class TuneDesk(QObject):
                 self._window.status.set_message(error.sentence, "warning")
         self.dialog.close()
         self._load_again()
+
+    def _compare(self) -> None:
+        plan, decision = self._plan, self._decision
+        if plan is None or decision is None or decision.best is None:
+            return
+        self.dialog.close()
+        present, best = plan.stops[plan.present].choices, plan.stops[decision.best].choices
+        self.compare_wanted.emit(present, best)
 
     # Inside
 

@@ -36,11 +36,13 @@ class TuneDialog(QDialog):
         started(int): begin, with so many minutes at most.
         cancelled: end what runs; what was measured is kept.
         taken: use the best setting.
+        compare_wanted: hold its answers against those of the present setting.
     """
 
     started = Signal(int)
     cancelled = Signal()
     taken = Signal()
+    compare_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,15 +94,23 @@ class TuneDialog(QDialog):
         self.take.setObjectName("tuneTakeButton")
         self.take.setProperty("kind", "primary")
         self.take.setEnabled(False)
+        self.compare = QPushButton(self.tr("Same answers?"))
+        self.compare.setObjectName("tuneCompareButton")
+        self.compare.setToolTip(
+            self.tr("Hold its answers against those of the present setting, token for token")
+        )
+        self.compare.setEnabled(False)
+        last.addWidget(self.compare)
         last.addStretch(1)
         last.addWidget(self.take)
         last.addWidget(self.cancel)
         column.addLayout(last)
-        for button in (self.start, self.cancel, self.take):
+        for button in (self.start, self.cancel, self.take, self.compare):
             button.setAutoDefault(False)
         self.start.clicked.connect(lambda: self.started.emit(self.minutes.value()))
         self.cancel.clicked.connect(self._cancel_or_close)
         self.take.clicked.connect(self.taken)
+        self.compare.clicked.connect(self.compare_wanted)
         self.resize(_WIDTH, _HEIGHT)
         self.set_running(False)
 
@@ -124,6 +134,7 @@ class TuneDialog(QDialog):
         self.about.set_text(about)
         self.verdict.set_text("")
         self.take.setEnabled(False)
+        self.compare.setEnabled(False)
         self.progress.set_progress("", None)
         self._rows = {}
         self.table.setRowCount(0)
@@ -159,6 +170,7 @@ class TuneDialog(QDialog):
         """What was found."""
         self.verdict.set_text(text)
         self.take.setEnabled(can_take)
+        self.compare.setEnabled(can_take)
 
     # Inside
 

@@ -103,6 +103,22 @@ def test_a_sweep_fills_table_and_plot_and_can_be_taken(
     assert not dialog.isVisible()
 
 
+def test_the_answers_of_the_best_setting_can_be_compared(
+    window: ScriptedWindow, qtbot: QtBot
+) -> None:
+    button = window.window.findChild(QPushButton, "tuneCompareButton")
+    window.window.findChild(QPushButton, "tuneButton").click()
+    assert not button.isEnabled()
+    window.session.tuning.dialog.close()
+    sweep_through(window, qtbot)
+    button.click()
+    assert not window.session.tuning.dialog.isVisible()
+    dialog = window.session.answers.dialog
+    assert dialog.isVisible()
+    assert dialog.layers.value() == 1
+    dialog.close()
+
+
 def test_measurements_are_there_after_a_restart(
     window: ScriptedWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.core.memory_shortage import MemoryShortage
 from moelauncher.core.paths import app_paths
+from moelauncher.core.same_answers import AnswersRunner
 from moelauncher.core.settings import Settings
 from moelauncher.core.tune_events import TuneRunner
 from moelauncher.core.window_state import StateFile
@@ -140,6 +141,8 @@ class ScriptedWindow:
         self.probe: BandwidthProbe = nothing_measured
         #: What a fresh child says of the devices after a sleep.
         self.awake: Callable[[], Sequence[BackendDevice]] = lambda: [DEVICE]
+        #: Plays a check of answers.
+        self.compare: AnswersRunner = lambda job, cancelled: iter(())
         #: What llama.cpp's dry runs say; a problem leaves the formula.
         self.answers = DryRunResult(problem="not asked")
         self.settings = Settings.load(self.paths.settings_file)
@@ -152,6 +155,7 @@ class ScriptedWindow:
             dry_run=lambda facts, placement, context, cancelled: self.answers,
             tune=lambda *arguments: self.tune(*arguments),
             measure_bandwidths=lambda *arguments: self.probe(*arguments),
+            answers=lambda *arguments: self.compare(*arguments),
         )
         self.window = MainWindow(ModelListPane(), ChatPane())
         qtbot.addWidget(self.window)
