@@ -242,7 +242,5 @@ def joined(pieces: Sequence[str]) -> str:
 
 
 def format_kl(value: float) -> str:
-    """ "0.0012", "3e-07": two figures."""
-    if value <= 0:
-        return "0"
-    return f"{value:.2g}"
+    """ "0.0012": two figures; "0" for what is nothing but the rounding of this very sum."""
+    return f"{value:.2g}" if value > _NOTHING else "0"
