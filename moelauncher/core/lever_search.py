@@ -202,6 +202,7 @@ class LeverSearch:
         before, winner = self._best, race.winner()
         self._best = winner
         value = lever_text(self._lever, value_of(self.setting(winner).choices, self._lever))
+        value = value[:1].upper() + value[1:]
         if winner != before:
             gain = race.gain_over_first(winner)
             note = tr("{value}: {n:.0f} % less time for a turn.").format(

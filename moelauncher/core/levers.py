@@ -80,6 +80,8 @@ def levers_document(choices: LaunchChoices) -> dict[str, Value]:
 def lever_text(lever: str, value: Value) -> str:
     """ "6 threads", "mmap off": a lever in a row's words."""
     if lever == THREADS:
+        if value == 1:
+            return tr("1 thread")
         return tr("threads by default") if value is None else tr("{n} threads").format(n=value)
     if lever == UBATCH:
         return tr("ubatch {n}").format(n=value)

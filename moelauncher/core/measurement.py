@@ -128,7 +128,22 @@ def speeds_by_stop(
         for one in measurements
         if one.measured_here and (dense or one.setting.division == EXPERTS)
     ]
-    return stop_speeds(own, dense=dense)
+    return stop_speeds(_fastest_settings(own, dense), dense=dense)
+
+
+def _fastest_settings(measurements: Sequence[Measurement], dense: bool) -> list[Measurement]:
+    """At each stop only the setting (threads, ubatch, context, ...) that was fastest there: a
+    spread over several says nothing."""
+    groups: dict[int, dict[Setting, list[Measurement]]] = {}
+    for one in measurements:
+        stop = one.setting.n_gpu_layers if dense else one.setting.cpu_moe
+        groups.setdefault(stop, {}).setdefault(one.setting, []).append(one)
+
+    def middle(group: Sequence[Measurement]) -> float:
+        rates = [one.tok_s for one in group if one.counts and one.tok_s is not None]
+        return statistics.median(rates) if rates else 0.0
+
+    return [one for settings in groups.values() for one in max(settings.values(), key=middle)]
 
 
 def stop_speeds(

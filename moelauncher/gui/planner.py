@@ -176,7 +176,11 @@ class Planner(QObject):
                 stop=choices.cpu_moe,
                 n_gpu_layers=choices.n_gpu_layers,
                 n_ctx=choices.context.n_ctx,
+                kv_type=choices.context.kv_type,
+                n_threads=choices.context.n_threads,
+                n_ubatch=choices.context.n_ubatch,
                 use_mmap=choices.use_mmap,
+                which=choices.which,
             )
         )
         self._replan()

@@ -13,7 +13,9 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core.best_setting import BestSetting
+from moelauncher.core.cpu_cores import logical_cores
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.lever_search import LeverSearch, TurnLengths
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import (
@@ -35,7 +37,7 @@ from moelauncher.core.tune_events import (
     Visiting,
     setting_of,
 )
-from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.core.tune_plan import tune_plan
 from moelauncher.core.tune_text import decision_text
 from moelauncher.core.units import format_bytes, format_duration, format_rate, format_tokens
 from moelauncher.gui.jobs import JobRunner
@@ -90,7 +92,7 @@ class TuneDesk(QObject):
         self._version = ""
         self._snapshot: MachineSnapshot | None = None
         self._store = self._open_store()
-        self._plan: TunePlan | None = None
+        self._search: LeverSearch | None = None
         self._runs: dict[int, list[Measurement]] = {}
         self._decision: SweepDecision | None = None
         self._cancel_asked = False
@@ -259,8 +261,14 @@ class TuneDesk(QObject):
             return
         choices = self._planner.choices()
         plan = tune_plan(facts, self._planner.machine, choices)
-        self._plan = plan
         n_prompt, n_generate = self._lengths(choices.context.n_ctx)
+        self._search = search = LeverSearch(
+            plan,
+            plan.sweep(predicted=self._outlook.curve),
+            self.dialog.levers(),
+            TurnLengths(n_prompt, n_generate),
+            logical_cores=logical_cores(),
+        )
         job = TuneJob(
             model=self.fingerprint(facts),
             model_name=facts.name,
@@ -269,15 +277,15 @@ class TuneDesk(QObject):
             n_generate=n_generate,
             budget_s=60.0 * minutes,
         )
-        store, run, predicted = self._store, self._services.tune, self._outlook.curve
+        store, run = self._store, self._services.tune
 
         def work(report: Callable[[object], None], cancelled: Callable[[], bool]) -> object:
             last: object = None
             for event in run(
                 job,
-                plan.sweep(predicted=predicted),
-                lambda stop: TuneCase(
-                    plan.request(stop), plan.stops[stop].forecast.ram.weights_bytes
+                search,
+                lambda number: TuneCase(
+                    search.request(number), search.setting(number).forecast.ram.weights_bytes
                 ),
                 lambda: cancelled() or self._cancel_asked,
             ):
@@ -299,22 +307,20 @@ class TuneDesk(QObject):
     def _reported(self, event: object) -> None:
         if isinstance(event, Visiting):
             text = self.tr("stop {stop} · {time} left").format(
-                stop=self._label(event.stop), time=format_duration(event.left_s)
+                stop=self._name(event.stop), time=format_duration(event.left_s)
             )
             self.dialog.set_progress(text, event.n_done / event.n_most)
         elif isinstance(event, Measured):
             self._runs.setdefault(event.stop, []).append(event.measurement)
             self._show_row(event.stop)
         elif isinstance(event, Failed):
-            label = str(self._label(event.stop))
-            key = self._label(event.stop)
-            self.dialog.set_row(key, (label, "–", "–", "", event.error.message))
+            cells = (self._name(event.stop), "–", "–", "", event.error.message)
+            self.dialog.set_row(self._row(event.stop), cells)
         elif isinstance(event, LauncherError):
             self._window.status.set_message(event.sentence, "warning")
 
     def _show_row(self, stop: int) -> None:
         runs = self._runs[stop]
-        label = self._label(stop)
         found = speeds_by_stop([replace(one, disturbance="") for one in runs])
         counted = speeds_by_stop(runs) or found
         one = counted[0]
@@ -325,9 +331,9 @@ class TuneDesk(QObject):
             remarks.insert(0, self.tr("{n} left out:").format(n=one.n_disturbed))
         prompt = "" if one.prompt_median is None else f"{one.prompt_median:.0f}"
         self.dialog.set_row(
-            label,
+            self._row(stop),
             (
-                str(label),
+                self._name(stop),
                 f"{one.median:.2f} ± {one.mad:.2f}  ({len(one.rates)})",
                 prompt,
                 format_bytes(runs[-1].vram_bytes),
@@ -335,10 +341,23 @@ class TuneDesk(QObject):
             ),
         )
 
-    def _label(self, stop: int) -> int:
-        assert self._plan is not None
-        placement = self._plan.stops[stop].placement
+    def _label(self, number: int) -> int:
+        """The stop of a setting, as the slider calls it."""
+        assert self._search is not None
+        placement = self._search.setting(number).placement
         return placement.cpu_moe if placement.of else placement.n_gpu_layers
+
+    def _name(self, number: int) -> str:
+        """A setting in the table: its stop, and the levers that differ from the user's."""
+        assert self._search is not None
+        levers = self._search.difference(number)
+        return ", ".join(filter(None, (str(self._label(number)), levers)))
+
+    def _row(self, number: int) -> tuple[int, int]:
+        """Where it stands in the table: by stops, those with other levers behind."""
+        assert self._search is not None
+        levers = number if self._search.difference(number) else 0
+        return self._label(number), levers
 
     def _broke(self, error: LauncherError) -> None:
         self._window.status.set_message(error.sentence, "error")
@@ -349,13 +368,17 @@ class TuneDesk(QObject):
         self.dialog.cancel.setEnabled(True)
         self.dialog.set_progress("", None)
         self.read_again()
-        plan = self._plan
-        if isinstance(last, Decided) and plan is not None:
+        if isinstance(last, Decided) and self._search is not None:
+            plan = self._search.plan
             self._decision = last.decision
             best = last.decision.best
             spare = None if best is None else plan.stops[best].forecast.spare_bytes
             text = decision_text(
-                last.decision, spare_bytes=spare, present=plan.present, one_place=plan.one_place
+                last.decision,
+                spare_bytes=spare,
+                present=plan.present,
+                one_place=plan.one_place,
+                label=self._label,
             )
             if last.why == "budget":
                 text += " " + self.tr("The time was used up: more may change the result.")
@@ -363,21 +386,24 @@ class TuneDesk(QObject):
                 text += " " + self.tr("Cancelled; what was measured is kept.")
             if last.busy_note:
                 text += " " + last.busy_note
-            can_take = best is not None and best != plan.present and not plan.one_place
+            can_take = last.decision.setting not in (None, plan.present)
             self.dialog.set_verdict(text, can_take)
         self._load_again()
 
     def _take(self) -> None:
-        plan, decision = self._plan, self._decision
-        if plan is None or decision is None or decision.best is None:
+        search, decision = self._search, self._decision
+        if search is None or decision is None or decision.setting is None:
             return
-        self._planner.take(plan.stops[decision.best].choices)
+        self._planner.take(search.setting(decision.setting).choices)
         self._planner.save()
         if self._store is not None and not self._store.read_only:
-            setting = setting_of(plan.request(decision.best))
+            setting = setting_of(search.request(decision.setting))
             try:
                 self._store.remember_choice(
-                    self.fingerprint(plan.facts), self.machine().name, setting, time.time()
+                    self.fingerprint(search.plan.facts),
+                    self.machine().name,
+                    setting,
+                    time.time(),
                 )
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
@@ -385,12 +411,12 @@ class TuneDesk(QObject):
         self._load_again()
 
     def _compare(self) -> None:
-        plan, decision = self._plan, self._decision
-        if plan is None or decision is None or decision.best is None:
+        search, decision = self._search, self._decision
+        if search is None or decision is None or decision.setting is None:
             return
         self.dialog.close()
-        present, best = plan.stops[plan.present].choices, plan.stops[decision.best].choices
-        self.compare_wanted.emit(present, best)
+        present = search.setting(search.plan.present).choices
+        self.compare_wanted.emit(present, search.setting(decision.setting).choices)
 
     # Inside
 

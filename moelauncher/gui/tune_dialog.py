@@ -8,6 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QDialog,
     QHBoxLayout,
     QHeaderView,
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.core.levers import MMAP, THREADS, UBATCH, WHICH
 from moelauncher.gui.pane import plain_label
 from moelauncher.gui.plain_tip import plain_tip
 from moelauncher.gui.progress_line import ProgressLine
@@ -50,7 +52,8 @@ class TuneDialog(QDialog):
         self.setWindowTitle(self.tr("Tune"))
         self.setModal(True)
         self._running = False
-        self._rows: dict[int, int] = {}
+        self._rows: dict[tuple[int, int], int] = {}
+        self._levers: dict[str, QCheckBox] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(PANE_MARGIN, PANE_MARGIN, PANE_MARGIN, PANE_MARGIN)
         column.setSpacing(GRID)
@@ -75,6 +78,7 @@ class TuneDialog(QDialog):
         row.addStretch(1)
         row.addWidget(self.start)
         column.addLayout(row)
+        column.addLayout(self._make_levers())
         self.progress = ProgressLine()
         column.addWidget(self.progress)
         self.table = QTableWidget(0, 5)
@@ -114,6 +118,39 @@ class TuneDialog(QDialog):
         self.resize(_WIDTH, _HEIGHT)
         self.set_running(False)
 
+    def _make_levers(self) -> QHBoxLayout:
+        """A box for each setting that is tried once the stop is decided."""
+        row = QHBoxLayout()
+        row.setSpacing(GRID * 2)
+        row.addWidget(plain_label(self.tr("Also try"), "muted"))
+        texts = {
+            THREADS: (self.tr("threads"), self.tr("How many of the processor's threads compute")),
+            UBATCH: (
+                self.tr("ubatch"),
+                self.tr("How many tokens of a prompt are read at once: faster, and more memory"),
+            ),
+            MMAP: (
+                self.tr("mapped file"),
+                self.tr("Whether the model's file is mapped, or copied into memory"),
+            ),
+            WHICH: (
+                self.tr("first or last layers"),
+                self.tr("Which layers' experts go to the CPU first"),
+            ),
+        }
+        for lever, (text, tip) in texts.items():
+            box = QCheckBox(text)
+            box.setObjectName(f"tuneLever-{lever}")
+            box.setToolTip(tip)
+            self._levers[lever] = box
+            row.addWidget(box)
+        row.addStretch(1)
+        return row
+
+    def levers(self) -> tuple[str, ...]:
+        """The levers that are to be tried too."""
+        return tuple(lever for lever, box in self._levers.items() if box.isChecked())
+
     def _make_table(self) -> None:
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -147,14 +184,16 @@ class TuneDialog(QDialog):
         self._running = running
         self.start.setEnabled(not running)
         self.minutes.setEnabled(not running)
+        for box in self._levers.values():
+            box.setEnabled(not running)
         self.cancel.setText(self.tr("Cancel") if running else self.tr("Close"))
 
     def set_progress(self, text: str, fraction: float | None) -> None:
         """How far the sweep is."""
         self.progress.set_progress(text, fraction)
 
-    def set_row(self, key: int, cells: tuple[str, str, str, str, str]) -> None:
-        """One stop's row; rows stand in the order of their stops."""
+    def set_row(self, key: tuple[int, int], cells: tuple[str, str, str, str, str]) -> None:
+        """One setting's row; rows stand in the order of their keys."""
         if key not in self._rows:
             place = sum(1 for other in self._rows if other < key)
             self.table.insertRow(place)

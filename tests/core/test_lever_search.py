@@ -80,7 +80,7 @@ def test_each_lever_is_moved_to_where_it_is_fastest(plan: TunePlan, seed: int) -
     assert taken.which == "first", "what makes no difference stays as it was"
     assert search.request(decision.setting).use_mmap is False
     text = decision_text(decision)
-    assert "ubatch" in text
+    assert "Ubatch" in text
     assert "not mapped" in text
 
 

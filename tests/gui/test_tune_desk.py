@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QTableWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QTableWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.catalog import entry_of
@@ -43,8 +43,9 @@ def scripted(job: TuneJob, sweep: Sweep, case_of: object, cancelled: object) -> 
             continue
         number += 1
         request = case_of(stop).request  # type: ignore[operator]
+        rate = RATES[request.placement.cpu_moe] * (1.0 if request.use_mmap else 1.2)
         disturbed = "The computer slept for 9 s." if number == 2 else ""
-        sweep.add(stop, RATES[stop], disturbed=bool(disturbed))
+        sweep.add(stop, rate, disturbed=bool(disturbed), prompt_rate=300.0)
         yield Measured(
             stop,
             Measurement(
@@ -57,7 +58,7 @@ def scripted(job: TuneJob, sweep: Sweep, case_of: object, cancelled: object) -> 
                 job.n_generate,
                 job.n_prompt,
                 300.0,
-                RATES[stop],
+                rate,
                 vram_bytes=1 << 30,
                 disturbance=disturbed,
             ),
@@ -117,6 +118,28 @@ def test_the_answers_of_the_best_setting_can_be_compared(
     assert dialog.isVisible()
     assert dialog.layers.value() == 1
     dialog.close()
+
+
+def test_a_lever_is_tried_where_its_box_is_ticked_and_taken_with_the_stop(
+    window: ScriptedWindow, qtbot: QtBot
+) -> None:
+    assert window.session.planner.choices().use_mmap
+    dialog = window.session.tuning.dialog
+    dialog.findChild(QCheckBox, "tuneLever-mmap").setChecked(True)
+    sweep_through(window, qtbot)
+    table = dialog.findChild(QTableWidget, "tuneTable")
+    names = [table.item(row, 0).text() for row in range(table.rowCount())]
+    assert "1, file not mapped" in names
+    assert names.index("1, file not mapped") == names.index("1") + 1
+    assert "File not mapped: " in dialog.verdict.text()
+    window.window.findChild(QPushButton, "tuneTakeButton").click()
+    taken = window.session.planner.choices()
+    assert (taken.cpu_moe, taken.use_mmap) == (1, False)
+    tuning = window.session.tuning
+    facts = window.session.planner.facts
+    assert tuning.store is not None and facts is not None
+    kept = tuning.store.choice(tuning.fingerprint(facts), tuning.machine().name)
+    assert kept is not None and not kept.use_mmap
 
 
 def test_measurements_are_there_after_a_restart(
