@@ -49,7 +49,7 @@ class LoadOutcome(QObject):
         self.build_text = ""
         self._loaded: tuple[ModelFacts, LaunchPlan, LoadReport] | None = None
         self._doubted: tuple[Path, LaunchChoices] | None = None
-        self.dialog = LoadReportDialog(window)
+        self._dialog: LoadReportDialog | None = None
         window.memory.report_requested.connect(self.show_report)
         accounts.compared.connect(self._compared)
         accounts.spilled.connect(self._spilled)
@@ -130,24 +130,27 @@ class LoadOutcome(QObject):
         self._loaded = None
         self.accounts.gone()
         self._window.memory.set_report(None)
-        self.dialog.close()
+        if self._dialog is not None:
+            self._dialog.close()
 
     def show_report(self) -> None:
         """Open the load report of what is loaded."""
         if self._loaded is None or self.accounts.comparison is None:
             return
-        self._fill(self.accounts.comparison)
-        self.dialog.show()
-        self.dialog.raise_()
+        if self._dialog is None:
+            self._dialog = LoadReportDialog(self._window)
+        self._fill(self._dialog, self.accounts.comparison)
+        self._dialog.show()
+        self._dialog.raise_()
 
     # Inside
 
     def _compared(self, comparison: LoadComparison) -> None:
         self._window.memory.set_report(comparison)
-        if self.dialog.isVisible():
-            self._fill(comparison)
+        if self._dialog is not None and self._dialog.isVisible():
+            self._fill(self._dialog, comparison)
 
-    def _fill(self, comparison: LoadComparison) -> None:
+    def _fill(self, dialog: LoadReportDialog, comparison: LoadComparison) -> None:
         assert self._loaded is not None
         facts, plan, report = self._loaded
         text = report_text(
@@ -159,7 +162,7 @@ class LoadOutcome(QObject):
             f" ({plan.choices.which}), {report.placement.n_gpu_layers} layers on the GPU,"
             f" split {report.placement.tensor_split}, mmap {plan.choices.use_mmap}",
         )
-        self.dialog.set_comparison(comparison, text)
+        dialog.set_comparison(comparison, text)
 
     def _spilled(self, spill: Spill) -> None:
         text = self.tr(

@@ -33,8 +33,9 @@ class MoreOptions(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(GRID)
         grid.setVerticalSpacing(GRID)
-        grid.setColumnStretch(1, 1)
-        grid.setColumnStretch(3, 1)
+        # The words on the left need more room than the numbers on the right.
+        grid.setColumnStretch(1, 5)
+        grid.setColumnStretch(3, 4)
 
         self.threads = QuietSpinBox()
         self.threads.setObjectName("threadsSpin")
