@@ -83,7 +83,7 @@ from moelauncher.meters.meter_thread import MeterThread, default_sources
 from moelauncher.meters.ram import available_ram_bytes
 
 if TYPE_CHECKING:
-    from moelauncher.gui.single_instance import FirstInstance
+    from moelauncher.gui.later_starts import LaterStarts
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Program(QObject):
         self._closed = False
         self._devices_seen = False
         self._last_run: LastRun | None = None
-        self._first_instance: FirstInstance | None = None
+        self._later_starts: LaterStarts | None = None
         self._paths = app_paths(arguments.basedir)
         self._log = LogSetup(self._paths.log_file)
         self._settings = Settings.load(self._paths.settings_file)
@@ -172,8 +172,8 @@ class Program(QObject):
         self._closed = True
         self._state.set("window", self.window.state())
         self._meters.stop()
-        if self._first_instance is not None:
-            self._first_instance.close()
+        if self._later_starts is not None:
+            self._later_starts.close()
         # First the child: a job or the engine may be waiting for its answer.
         self._child.close()
         # A long chat may be written to the disk now; nobody has to watch that.
@@ -241,8 +241,8 @@ class Program(QObject):
         self.session.planner.save()
         self._state.set("window", self.window.state())
         self._state.save()
-        if self._first_instance is not None:
-            self._first_instance.close()
+        if self._later_starts is not None:
+            self._later_starts.close()
         if self._last_run is not None:
             self._last_run.close()
         given = self._arguments.basedir
@@ -296,7 +296,10 @@ class Program(QObject):
     def _after_first_paint(self) -> None:
         if self._closed:
             return
-        self._listen()
+        # Here, not at the top: the network's classes are of no use to the first paint.
+        from moelauncher.gui.later_starts import LaterStarts
+
+        self._later_starts = LaterStarts(self.window, self.session, self._paths.config)
         self.session.sleep.listen(_sleep_source())
         self._meters.start()
         self._jobs.start(
@@ -338,23 +341,6 @@ class Program(QObject):
         return self._devices_seen and (
             self.session.state is SessionState.SELECTED if wants_model else True
         )
-
-    def _listen(self) -> None:
-        """Later starts hand their arguments to this window."""
-        from moelauncher.gui.single_instance import FirstInstance, socket_name
-
-        self._first_instance = FirstInstance(socket_name(self._paths.config), self)
-        self._first_instance.asked.connect(self._asked_by_another_start)
-
-    def _asked_by_another_start(self, models: list[Path], demo: bool) -> None:
-        if self.window.isMinimized():
-            self.window.showNormal()
-        self.window.raise_()
-        self.window.activateWindow()
-        if models:
-            self.session.library.add_paths(models)
-        elif demo:
-            self.session.library.select_sample()
 
     def _build_plot(self, waited_ms: int = 0) -> None:
         if self._closed:

@@ -1,7 +1,8 @@
 """One window for each set of folders: a second start hands its arguments over and ends.
 
 ``hand_over`` asks whether a window is there already; ``FirstInstance`` is that window's ear. The
-name of the socket holds the user and the base folder, so portable copies do not meet. GUI thread.
+name of the socket holds the user and the base folder, so portable copies do not meet. Copies of
+different versions do: what the other does not know in a message it passes over. GUI thread.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from moelauncher import __version__
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +49,8 @@ def hand_over(name: str, models: Sequence[Path], *, demo: bool = False) -> bool:
         return False
     # Relative names mean something here only.
     paths = [str(path.expanduser().absolute()) for path in models]
-    message = json.dumps({"models": paths, "demo": demo}, ensure_ascii=True)
+    document = {"models": paths, "demo": demo, "version": __version__}
+    message = json.dumps(document, ensure_ascii=True)
     socket.write(message.encode("ascii") + b"\n")
     socket.flush()
     answer = b""
@@ -62,9 +66,11 @@ class FirstInstance(QObject):
     Signals:
         asked(list, bool): paths that another start was given, and whether it wanted the sample.
             An empty list: only the window is wanted.
+        other_version(str): that start was of another version of this program.
     """
 
     asked = Signal(list, bool)
+    other_version = Signal(str)
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -105,10 +111,13 @@ class FirstInstance(QObject):
         try:
             message = json.loads(line)
             paths = [Path(text) for text in message["models"] if "\0" not in text]
-            demo = message["demo"] is True
-        except (ValueError, RecursionError, KeyError, TypeError):
+            demo = message.get("demo") is True
+            version = message.get("version", __version__)
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             socket.abort()
             return
         socket.write(_ANSWER)
         socket.flush()
         self.asked.emit(paths, demo)
+        if isinstance(version, str) and version != __version__:
+            self.other_version.emit(version)

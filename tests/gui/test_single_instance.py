@@ -49,6 +49,38 @@ def test_the_second_start_hands_over(qtbot: QtBot, first: FirstInstance, name: s
     assert asked == [([Path.cwd() / text for text in odd], False)]
 
 
+def say(name: str, line: bytes) -> QLocalSocket:
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    assert socket.waitForConnected(5000)
+    socket.write(line)
+    socket.flush()
+    return socket
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ('{"models": ["/a.gguf"], "demo": false}', []),  # of a version that did not say
+        ('{"models": ["/a.gguf"], "version": "9.9.9", "more": [1]}', ["9.9.9"]),
+        ('{"models": ["/a.gguf"], "version": 7}', []),
+    ],
+)
+def test_copies_of_other_versions_hand_over_too(
+    qtbot: QtBot, first: FirstInstance, name: str, message: str, told: list[str]
+) -> None:
+    asked: list[object] = []
+    versions: list[str] = []
+    first.asked.connect(lambda paths, demo: asked.append((paths, demo)))
+    first.other_version.connect(versions.append)
+    socket = say(name, message.encode() + b"\n")
+    qtbot.waitUntil(lambda: bool(asked))
+    assert asked == [([Path("/a.gguf")], False)]
+    assert versions == told
+    assert socket.waitForReadyRead(5000) or socket.bytesAvailable()
+    assert socket.readAll().data() == b"taken\n"
+
+
 def test_without_a_window_there_is_nothing_to_hand_over_to(qapp: object, name: str) -> None:
     assert not hand_over(name, [])
 
@@ -74,11 +106,7 @@ def test_nonsense_is_dropped_and_the_window_goes_on(
 ) -> None:
     asked: list[object] = []
     first.asked.connect(lambda paths, demo: asked.append(paths))
-    socket = QLocalSocket()
-    socket.connectToServer(name)
-    assert socket.waitForConnected(5000)
-    socket.write(line)
-    socket.flush()
+    socket = say(name, line)
     qtbot.waitUntil(
         lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=10_000
     )
