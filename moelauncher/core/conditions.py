@@ -18,6 +18,7 @@ _LOAD = 0.25
 _SWAPPED_BYTES = 64 << 20
 _STREAMED_BYTES = 64 << 20
 _SPILLED_BYTES = 64 << 20
+_FAULTS = 1000
 _SLEPT_S = 2.0
 _LITTLE_RAM_BYTES = 512 << 20
 
@@ -29,12 +30,14 @@ class Conditions:
     others_cpu: float | None = None  # 0..1 of all cores, by other programs
     ram_free_bytes: int | None = None
     read_bytes: int | None = None  # from the disk, by the run's own process
+    major_faults: int | None = None  # pages of it that had to come from the disk
     swapped_bytes: int | None = None  # more in the swap than before
     on_battery: bool | None = None
     power_profile: str = ""
     throttled: tuple[str, ...] = ()
     spilled_bytes: int | None = None  # VRAM moved to shared memory
-    gpu_others: tuple[tuple[str, int], ...] = ()  # who else holds VRAM
+    #: Who else holds VRAM; the name is "" where the driver names nobody.
+    gpu_others: tuple[tuple[str, int], ...] = ()
     slept_s: float = 0.0  # the computer slept so long
 
 
@@ -97,6 +100,18 @@ def condition_notes(now: Conditions) -> tuple[str, ...]:
                 size=format_bytes(now.read_bytes)
             )
         )
+    elif now.major_faults is not None and now.major_faults > _FAULTS:
+        notes.append(
+            tr("{n} times a page had to come from the disk (major faults).").format(
+                n=f"{now.major_faults:,}"
+            )
+        )
+    if now.swapped_bytes is not None and now.swapped_bytes > _SWAPPED_BYTES:
+        notes.append(
+            tr("The system moved {size} to the disk (swap).").format(
+                size=format_bytes(now.swapped_bytes)
+            )
+        )
     if now.ram_free_bytes is not None and now.ram_free_bytes < _LITTLE_RAM_BYTES:
         notes.append(
             tr("Only {size} of RAM were free.").format(size=format_bytes(now.ram_free_bytes))
@@ -113,5 +128,6 @@ def condition_notes(now: Conditions) -> tuple[str, ...]:
         )
     if now.gpu_others:
         name, size = max(now.gpu_others, key=lambda other: other[1])
-        notes.append(tr("{name} held {size} of VRAM.").format(name=name, size=format_bytes(size)))
+        who = name or tr("Other programs")
+        notes.append(tr("{name} held {size} of VRAM.").format(name=who, size=format_bytes(size)))
     return tuple(notes)

@@ -30,6 +30,7 @@ _LEAST_NOISE = 0.004
 _TRUST_IN_USUAL = 3.0
 #: Beyond so many times the noise, and by so much, a visit was disturbed.
 _OUTLIER, _LEAST_OUTLIER = 4.0, 0.04
+_MOST_DISTURBED = 0.25
 
 # All times are in units of the shortest that was seen.
 #: (spread, length as a share of the range, how likely) of what a curve has beside its line.
@@ -63,22 +64,32 @@ class Visits:
 def summed_up(rates: Mapping[int, Sequence[float]]) -> Visits:
     """``rates`` (tok/s by stop) without what sticks out; the noise from all stops together."""
     logs = {stop: sorted(math.log(rate) for rate in found) for stop, found in rates.items()}
-    noise = USUAL_NOISE
-    kept = logs
+    kept, noise = logs, USUAL_NOISE
     for _ in range(2):
         kept = {stop: _undisturbed(values, noise) for stop, values in logs.items()}
-        squares, freedom = USUAL_NOISE**2 * _TRUST_IN_USUAL, _TRUST_IN_USUAL
-        for values in kept.values():
-            if len(values) > 1:
-                mean = statistics.fmean(values)
-                squares += sum((value - mean) ** 2 for value in values)
-                freedom += len(values) - 1
-        noise = max(math.sqrt(squares / freedom), _LEAST_NOISE)
+        noise = _noise(kept)
+    again = [stop for stop, values in logs.items() if len(values) > 1]
+    n_dropped = sum(len(logs[stop]) - len(kept[stop]) for stop in again)
+    if n_dropped > max(2.0, _MOST_DISTURBED * sum(len(logs[stop]) for stop in again)):
+        # So many are no exceptions: this machine is that restless.
+        noise = _noise(logs)
+        kept = {stop: _undisturbed(values, noise) for stop, values in logs.items()}
     return Visits(
         {stop: statistics.fmean(values) for stop, values in kept.items()},
         {stop: len(values) for stop, values in kept.items()},
         noise,
     )
+
+
+def _noise(logs: Mapping[int, Sequence[float]]) -> float:
+    """The spread of one visit, from all stops that were visited again."""
+    squares, freedom = USUAL_NOISE**2 * _TRUST_IN_USUAL, _TRUST_IN_USUAL
+    for values in logs.values():
+        if len(values) > 1:
+            mean = statistics.fmean(values)
+            squares += sum((value - mean) ** 2 for value in values)
+            freedom += len(values) - 1
+    return max(math.sqrt(squares / freedom), _LEAST_NOISE)
 
 
 def _undisturbed(values: Sequence[float], noise: float) -> list[float]:

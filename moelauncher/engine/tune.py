@@ -30,6 +30,9 @@ from moelauncher.engine.placement_json import load_request_to_json
 
 #: A visit without an answer for so long is given up, whatever budget is left.
 VISIT_LIMIT_S = 900.0
+#: So much longer than the longest visit before: it hangs, and costs its row only.
+_HANGING = 10.0
+_LEAST_LIMIT_S = 60.0
 #: A further visit is begun only if the usual one would end within the budget.
 _SAFETY = 1.2
 
@@ -168,7 +171,12 @@ class _Tune:
         )
 
     def _ask(self, child: Child, operation: str, parameters: dict[str, object]) -> dict[str, Any]:
-        limit_s = min(VISIT_LIMIT_S, max(self._left_s(), 0.1))
+        left_s = max(self._left_s(), 0.1)
+        # As long as nothing is known, half of the time is left to the other stops.
+        patience_s = left_s / 2
+        if self._visit_s:
+            patience_s = max(_LEAST_LIMIT_S, _HANGING * max(self._visit_s))
+        limit_s = max(round(min(VISIT_LIMIT_S, left_s, patience_s), 1), 0.1)
         answer = child.request(operation, parameters, cancelled=self._cancelled, timeout_s=limit_s)
         if not isinstance(answer, dict):
             raise LauncherError(tr("The helper process gave no numbers."))

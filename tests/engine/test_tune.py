@@ -18,6 +18,7 @@ from moelauncher.core.measurement import Machine as MachineName
 from moelauncher.core.model_facts import facts_of
 from moelauncher.core.tune_events import Decided, Failed, Measured, TuneCase, TuneEvent, TuneJob
 from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.engine import tune
 from moelauncher.engine.child import Child
 from moelauncher.engine.child_bench import FAULT_VARIABLE
 from moelauncher.engine.tune import run_tune
@@ -100,12 +101,22 @@ def test_an_abort_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch)
     assert end_of(events).decision.best in (1, 2, 3, 4)
 
 
-def test_a_hang_is_ended_by_the_budget(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hang_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FAULT_VARIABLE, "hang:1")
-    end = end_of(run(plan, budget_s=4.0))
-    assert end.why == "budget"
-    assert end.decision.best is None
-    assert end.elapsed_s < 60
+    monkeypatch.setattr(tune, "VISIT_LIMIT_S", 10.0)
+    events = run(plan, every_stop=True)
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert failed.stop == 1
+    assert "answer" in failed.error.message
+    assert end_of(events).decision.best not in (None, 1)
+
+
+def test_before_anything_is_known_a_hang_takes_half_of_the_time(
+    plan: TunePlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FAULT_VARIABLE, "hang:1")
+    (failed, *_) = [one for one in run(plan, budget_s=4.0) if isinstance(one, Failed)]
+    assert "2 s" in failed.error.message
 
 
 @pytest.mark.parametrize(
