@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
+from moelauncher.core.auto_placement import Machine as PlannedMachine
 from moelauncher.core.conditions import (
     Conditions,
     ConditionWatch,
@@ -77,13 +78,17 @@ def split_placement(session: Session) -> Placement | None:
     """What layer-splitting programs would choose; None, and a note, where there is none."""
     split = layer_split(session.facts, session.machine, session.context)
     if split is None:
-        if not session.machine.gpus:
-            note(tr("Without a GPU there is no layer split to compare with."))
-        elif not session.facts.expert_layers:
-            note(tr("This model is dense: it is split by layers anyway."))
-        else:
-            note(tr("The whole model fits on the GPU: a layer split would be the same."))
+        note(why_no_split(session.facts, session.machine))
     return split
+
+
+def why_no_split(facts: ModelFacts, machine: PlannedMachine) -> str:
+    """Why there is no layer split to compare with, as a sentence."""
+    if not machine.gpus:
+        return tr("Without a GPU there is no layer split to compare with.")
+    if not facts.expert_layers:
+        return tr("This model is dense: it is split by layers anyway.")
+    return tr("The whole model fits on the GPU: a layer split would be the same.")
 
 
 class KeptRepeats:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from moelauncher.commands import arguments
 from moelauncher.commands.expected_speed import hardware_basis
+from moelauncher.commands.kept_measurements import kept_store, this_machine, why_no_split
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
@@ -19,18 +20,17 @@ from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.launch_plan import LaunchChoices
 from moelauncher.core.lever_search import LeverSearch, TurnLengths
 from moelauncher.core.levers import LEVERS
-from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import model_fingerprint
 from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.paths import app_paths
 from moelauncher.core.speed_outlook import speed_outlook
+from moelauncher.core.split_search import SplitSearch, split_stop
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import TuneCase, TuneJob
+from moelauncher.core.tune_events import TuneJob
 from moelauncher.core.tune_plan import tune_plan
-from moelauncher.engine.dry_run import describe_build, describe_devices
+from moelauncher.engine.dry_run import describe_devices
 from moelauncher.engine.tune import run_tune
 from moelauncher.meters.condition_watch import MachineWatch
-from moelauncher.meters.meter_thread import default_sources, read_machine
+from moelauncher.meters.meter_thread import default_sources
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=",".join(LEVERS),
         help="also try other values of these once the placement is decided (none)",
     )
+    arguments.add_layer_split(parser)
     arguments.add_threads(parser)
     arguments.add_anyway(parser)
     arguments.add_json(parser)
@@ -91,25 +92,12 @@ def run(options: argparse.Namespace) -> int:
             ),
             tr("Choose a larger context (--ctx), or measure fewer tokens."),
         )
-    store = _open_store(options)
-    session = Session(options, facts)
-    try:
-        return _tune(options, session, store)
-    finally:
-        session.close()
-        if store is not None:
-            store.close()
-
-
-def _open_store(options: argparse.Namespace) -> MeasurementStore | None:
-    try:
-        store = MeasurementStore(app_paths(options.basedir).measurements_file)
-    except LauncherError as error:
-        note(error.sentence)
-        return None
-    if store.problem:
-        note(store.problem)
-    return store
+    with kept_store(options) as store:
+        session = Session(options, facts)
+        try:
+            return _tune(options, session, store)
+        finally:
+            session.close()
 
 
 def _tune(options: argparse.Namespace, session: Session, store: MeasurementStore | None) -> int:
@@ -123,10 +111,7 @@ def _tune(options: argparse.Namespace, session: Session, store: MeasurementStore
     )
     plan = tune_plan(session.facts, session.machine, choices)
     devices = describe_devices(session.child)
-    sources = default_sources(lambda: devices)
-    machine = machine_identity(
-        devices, read_machine(sources), describe_build(session.child).version
-    )
+    machine = this_machine(session)
     job = TuneJob(
         model=model_fingerprint(session.facts),
         model_name=session.facts.name,
@@ -138,7 +123,7 @@ def _tune(options: argparse.Namespace, session: Session, store: MeasurementStore
     watch = MachineWatch(default_sources(lambda: devices))
     hardware = hardware_basis(options.basedir, machine.name, session)
     expected = speed_outlook(plan, (), hardware).curve
-    search = LeverSearch(
+    levers = LeverSearch(
         plan,
         plan.sweep(n_repeats=options.repeat, predicted=expected),
         options.levers,
@@ -146,15 +131,17 @@ def _tune(options: argparse.Namespace, session: Session, store: MeasurementStore
         logical_cores=logical_cores(),
         n_repeats=options.repeat,
     )
+    split = split_stop(plan) if options.layer_split else None
+    if options.layer_split and split is None:
+        note(why_no_split(session.facts, session.machine))
+    search = SplitSearch(levers, split, n_repeats=options.repeat)
     printer = TunePrinter(search, store, as_json=options.json)
     try:
         with _stop_on_interrupt() as stopped:
             for event in run_tune(
                 job,
                 search,
-                lambda number: TuneCase(
-                    search.request(number), search.setting(number).forecast.ram.weights_bytes
-                ),
+                search.case,
                 watch,
                 cancelled=stopped.is_set,
             ):

@@ -11,10 +11,10 @@ from typing import Any
 from moelauncher.commands.terminal import ProgressLine, note, out, out_json
 from moelauncher.core.bench_row import BenchRow, spread_note
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.lever_search import LeverSearch
 from moelauncher.core.levers import levers_document
-from moelauncher.core.measurement import Measurement
+from moelauncher.core.measurement import LAYERS, Measurement
 from moelauncher.core.measurement_store import MeasurementStore
+from moelauncher.core.split_search import LAYER_SPLIT, SplitSearch
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import Decided, Failed, Measured, Visiting, setting_of
 from moelauncher.core.tune_text import decision_text
@@ -25,7 +25,7 @@ class TunePrinter:
     """Rows and the decision, as text or JSON, and into the store."""
 
     def __init__(
-        self, search: LeverSearch, store: MeasurementStore | None, *, as_json: bool
+        self, search: SplitSearch, store: MeasurementStore | None, *, as_json: bool
     ) -> None:
         self._json = as_json
         self._search = search
@@ -64,6 +64,7 @@ class TunePrinter:
             document = row.to_json() | {
                 "levers": self._levers(event.stop),
                 "disturbed": [one.disturbance for one in runs if one.disturbance],
+                **self._division(event.stop),
             }
             if self._json:
                 out_json(document)
@@ -85,6 +86,7 @@ class TunePrinter:
                 {
                     "cpu_moe": self._search.setting(event.stop).placement.cpu_moe,
                     "levers": self._levers(event.stop),
+                    **self._division(event.stop),
                     "failed": event.error.message,
                     "hint": event.error.hint,
                 }
@@ -94,6 +96,13 @@ class TunePrinter:
             levers = self._search.difference(event.stop)
             line = f"{self._label(event.stop):>4}  {event.error.message}"
             out("  ".join(filter(None, (line, levers))))
+
+    def _division(self, number: int) -> dict[str, object]:
+        """What tells the layer split's rows from those of stop 0."""
+        if number != LAYER_SPLIT:
+            return {}
+        n_layers = self._search.setting(number).placement.n_gpu_layers
+        return {"division": LAYERS, "n_gpu_layers": n_layers}
 
     def _levers(self, number: int) -> dict[str, object]:
         return dict(levers_document(self._search.setting(number).choices))
@@ -129,6 +138,13 @@ class TunePrinter:
                 "notes": [event.busy_note] if event.busy_note else [],
             }
         }
+        split_text = self._search.split_text()
+        if self._search.split_rate is not None:
+            document["decision"]["layer_split"] = {
+                **self._division(LAYER_SPLIT),
+                "tok_s": self._search.split_rate,
+                "text": split_text,
+            }
         if decision.setting is not None:
             request = self._search.request(decision.setting)
             document["decision"]["setting"] = asdict(setting_of(request))
@@ -139,6 +155,8 @@ class TunePrinter:
             return
         self.progress.end()
         out(text)
+        if split_text:
+            out(split_text)
         if event.busy_note:
             out(event.busy_note)
         ended = {

@@ -25,10 +25,12 @@ class TuneJob:
 
 @dataclass(frozen=True)
 class TuneCase:
-    """One stop. ``ram_weights_bytes`` is the plan's share of main memory."""
+    """One stop. ``ram_weights_bytes`` is the plan's share of main memory; ``division`` as in
+    Setting."""
 
     request: LoadRequest
     ram_weights_bytes: int | None = None
+    division: str = EXPERTS
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class _Tune:
         return Measurement(
             model=job.model,
             model_name=job.model_name,
-            setting=setting_of(request),
+            setting=setting_of(request, case.division),
             machine=job.machine,
             time_s=time.time(),
             n_prompt=job.n_prompt,
