@@ -121,7 +121,7 @@ def speeds_by_stop(
     """What this program measured of one model on one machine, stop by stop, in order.
 
     The stops of a dense model are its layers on the GPU. Rates of chats, imported ones and
-    those of a plain layer split stand apart, see :mod:`moelauncher.core.measured_series`.
+    those of a plain layer split stand apart, see :mod:`moelauncher.core.measured_rows`.
     """
     own = [
         one

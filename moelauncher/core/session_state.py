@@ -54,6 +54,7 @@ class SessionEvent(Enum):
     CANCELLED = "cancelled"
     SEND = "send"
     FIRST_TOKEN = "first_token"
+    PROMPT_GOES_ON = "prompt_goes_on"  # the model moved before the first token
     FINISHED = "finished"  # a reply ended, for whatever reason
     STOP = "stop"
     UNLOAD = "unload"
@@ -116,6 +117,7 @@ _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProx
         },
         _S.GENERATING: {
             _E.SELECT: _S.GENERATING,
+            _E.PROMPT_GOES_ON: _S.PREFILL,
             _E.LAUNCH: _S.MOVING,
             _E.FINISHED: _S.READY,
             _E.STOP: _S.STOPPING,
@@ -125,7 +127,7 @@ _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProx
         _S.MOVING: {
             _E.SELECT: _S.MOVING,
             _E.ACCEPTED: _S.MOVING,
-            # The prompt is read to its end before the model moves.
+            # The last piece of a prompt may be read before the model moves.
             _E.FIRST_TOKEN: _S.MOVING,
             _E.LOADED: _S.GENERATING,
             _E.RESTORED: _S.GENERATING,

@@ -241,6 +241,11 @@ class EvaluatedContext:
         size, changed_ns = model.file_state
         return f"{model.path}|{size}|{changed_ns}|{kv_type}|{model.flash_attention}"
 
+    @property
+    def piece(self) -> int:
+        """Tokens that are evaluated at once."""
+        return len(self._input)
+
     def evaluate(self, tokens: Sequence[int], on_piece: Callable[[int], None]) -> None:
         """Append ``tokens``, in pieces; ``on_piece`` gets the number done after each.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from moelauncher.core.engine_protocol import (
@@ -62,7 +61,8 @@ class Generation:
         self._stop = stop
         self._emit = emit
         self._pause = pause
-        self._paused_s = 0.0
+        self._paused_s = 0.0  # while tokens were drawn
+        self._prompt_paused_s = 0.0
         self._started_s = time.perf_counter()
         self._prompt_tokens = self._cached_tokens = self._n_tokens = 0
         self._first_s: float | None = None
@@ -140,20 +140,36 @@ class Generation:
 
     def _evaluate(self, prompt: _Prompt) -> None:
         context, tokens = self._context, prompt.tokens
-        kept = self._cached_tokens = context.rewind(tokens, self._request.chat_id)
-        total = len(tokens) - kept
-
-        def tell(before: int, n: int) -> None:
-            elapsed_s = time.perf_counter() - self._started_s
-            self._emit(PromptProgress(self._number, before + n, total, kept, elapsed_s))
-
-        tell(0, 0)
+        self._cached_tokens = context.rewind(tokens)
+        self._tell_read(len(tokens))
         for mark in (*prompt.marks, len(tokens)):
-            done = len(context.tokens)
-            if mark > done:
-                context.evaluate(tokens[done:mark], partial(tell, done - kept))
+            while len(context.tokens) < mark:
+                if self._pause.wanted:
+                    self._move_in_prompt(len(tokens))
+                done = len(context.tokens)
+                context.evaluate(tokens[done : min(mark, done + context.piece)], lambda _: None)
+                self._tell_read(len(tokens))
             if mark < len(tokens):
                 context.keep_checkpoint()
+
+    def _tell_read(self, n_prompt: int) -> None:
+        done, kept = len(self._context.tokens), self._cached_tokens
+        elapsed_s = time.perf_counter() - self._started_s - self._prompt_paused_s
+        self._emit(PromptProgress(self._number, done - kept, n_prompt - kept, kept, elapsed_s))
+
+    def _move_in_prompt(self, n_prompt: int) -> None:
+        """Let the model move between two pieces of the prompt; what it lost is read again."""
+        began_s = time.perf_counter()
+        try:
+            self._model = self._pause.serve()
+        finally:
+            self._prompt_paused_s += time.perf_counter() - began_s
+        if self._stop.raised:
+            raise Cancelled
+        self._context.unread = []
+        self._cached_tokens = min(self._cached_tokens, len(self._context.tokens))
+        self._check_length(n_prompt)
+        self._tell_read(n_prompt)
 
     def _draw(self, prompt: _Prompt) -> str:
         model, request = self._model, self._request
@@ -250,6 +266,7 @@ class Generation:
         first_s, last_s = self._first_s, self._last_s
         ttft_s = None if first_s is None else first_s - self._started_s
         evaluated = self._prompt_tokens - self._cached_tokens
+        reading_s = 0.0 if ttft_s is None else ttft_s - self._prompt_paused_s
         decode_s = 0.0
         if first_s is not None and last_s is not None:
             decode_s = last_s - first_s - self._paused_s
@@ -258,7 +275,7 @@ class Generation:
             prompt_tokens=self._prompt_tokens,
             cached_tokens=self._cached_tokens,
             completion_tokens=self._n_tokens,
-            prompt_tok_s=evaluated / ttft_s if ttft_s else None,
+            prompt_tok_s=evaluated / reading_s if reading_s > 0 else None,
             tok_s=(self._n_tokens - 1) / decode_s if self._n_tokens > 1 and decode_s > 0 else None,
             ttft_s=ttft_s,
             elapsed_s=elapsed_s,

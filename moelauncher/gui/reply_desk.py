@@ -144,6 +144,9 @@ class ReplyDesk(QObject):
     def _prompt_progressed(self, event: PromptProgress) -> None:
         rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
         left = (event.total - event.done) / rate if rate else None
+        goes_on = self._prompt_from_s is not None  # no token came yet
+        if goes_on and SessionEvent.PROMPT_GOES_ON in possible_events(self._standing.state()):
+            self._standing.move(SessionEvent.PROMPT_GOES_ON)
         self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
         self._prompt_tokens = event.cached + event.done
