@@ -26,6 +26,8 @@ def forecast_text(forecast: MemoryForecast) -> str:
             )
         else:
             text = tr("{size} over.").format(size=format_bytes(-spare))
+    elif forecast.streams_from_disk and not forecast.gpus:
+        return streaming_text(forecast)
     elif forecast.spare_bytes is None:
         text = tr("How much memory is free is not known.")
     else:

@@ -57,7 +57,7 @@ def _judged(
     if not result.ram.fits:
         short = format_bytes(-(result.ram.spare_bytes or 0))
         if result.streams_from_disk:
-            text = tr("streams from disk: RAM {size} short").format(size=short)
+            text = tr("from disk: RAM {size} short").format(size=short)
             return DISK, "warn", text
         text = tr("will not run here: RAM {size} short").format(size=short)
         return NO, "bad", text

@@ -69,14 +69,14 @@ class MemoryPane(Pane):
         self.sentence.setFont(small)
         self.sentence.setObjectName("memorySentence")
         self.sentence.setAccessibleName(self.tr("About the memory"))
-        self.body.setSpacing(GRID)
-        self.body.addWidget(self.gauge)
-        # Room for what most models need: three rows of legend over two lines of text.
-        words = SteadyBox(3 * LINE_HEIGHT + GRID + 2 * QFontMetrics(small).lineSpacing())
-        words.column.setSpacing(GRID)
-        words.column.addWidget(self.legend)
-        words.column.addWidget(self.sentence)
-        self.body.addWidget(words)
+        # Room for what most models need: three rows of legend, two lines of text.
+        self._words_height = 3 * LINE_HEIGHT + 2 * QFontMetrics(small).lineSpacing() + 2 * GRID
+        self._content = SteadyBox(self._words_height)
+        self._content.column.setSpacing(GRID)
+        self._content.column.addWidget(self.gauge)
+        self._content.column.addWidget(self.legend)
+        self._content.column.addWidget(self.sentence)
+        self.body.addWidget(self._content)
         self._refresh()
 
     def set_forecast(self, forecast: MemoryForecast | None) -> None:
@@ -119,6 +119,7 @@ class MemoryPane(Pane):
     def _refresh(self) -> None:
         bars = bars_of(self._snapshot, self._forecast, self._loaded, self._weights_mapped)
         self.gauge.set_bars(bars)
+        self._content.reserve(self.gauge.sizeHint().height() + self._words_height)
         self.legend.set_entries(self._legend(bars))
         self._say()
 

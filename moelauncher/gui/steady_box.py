@@ -25,6 +25,13 @@ class SteadyBox(QWidget):
         outer.addLayout(self.column)
         outer.addStretch(1)
 
+    def reserve(self, least: int) -> None:
+        """Keep at least so many pixels from now on; never fewer than before."""
+        if least > self._least:
+            self._least = least
+            self._height = max(self._height, least)
+            self.updateGeometry()
+
     def _grow(self) -> None:
         needed = self.column.totalHeightForWidth(self.width())
         if needed > self._height:

@@ -56,6 +56,12 @@ def test_the_device_is_named_where_there_are_several() -> None:
     assert forecast_text(_forecast(full_ram)) == "1.0 GiB over on RAM."
 
 
+def test_without_a_gpu_what_streams_does_not_fit() -> None:
+    full_ram = _device("RAM", "cpu", 9 * GIB, 8 * GIB)
+    text = forecast_text(_forecast(full_ram, spare=full_ram.spare_bytes, streams=True))
+    assert text.startswith("1.0 GiB of the weights do not fit in RAM")
+
+
 def test_streaming_is_explained_beside_the_verdict_on_the_gpu() -> None:
     full_ram = _device("RAM", "cpu", 9 * GIB, 8 * GIB)
     card = _device("CUDA0", "gpu", GIB, 4 * GIB)

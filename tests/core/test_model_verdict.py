@@ -23,10 +23,10 @@ def machine(vram_gib: float | None, ram_gib: float | None) -> Machine:
     [
         (24, 32, "gpu", "good", "fits on the GPU"),
         (8, 32, "split", "good", "fits with {n} layers on the CPU"),
-        (8, 4, "disk", "warn", "streams from disk: RAM "),
+        (8, 4, "disk", "warn", "from disk: RAM "),
         (0.5, 32, "no", "bad", "will not run here"),
         (None, 32, "cpu", "good", "fits in RAM, runs on the CPU"),
-        (None, 4, "disk", "warn", "streams from disk: RAM "),
+        (None, 4, "disk", "warn", "from disk: RAM "),
         (None, None, "cpu", "good", "fits in RAM, runs on the CPU"),
     ],
 )

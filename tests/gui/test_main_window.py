@@ -125,10 +125,11 @@ def test_panes_stay_where_they_are_whatever_the_memory_pane_says(qtbot, window: 
     for values in (
         None,
         forecast(device(), text="fits"),
+        None,
         forecast(device(recurrent_bytes=MIB * 60, expert_bytes=20 * GIB), text=TOO_MUCH),
         forecast(device(), text="fits", note="The dry run took too long."),
     ):
-        window.memory.set_snapshot(snapshot())
+        window.memory.set_snapshot(snapshot(note="" if values else "No GPU is used."))
         window.memory.set_forecast(values)
         qtbot.wait(1)
         places.append([pane.geometry() for pane in (window.placement, window.speed)])

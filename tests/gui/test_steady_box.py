@@ -38,3 +38,12 @@ def test_its_content_stands_at_the_top(qtbot) -> None:
     box.resize(200, 100)
     box.show()
     assert (inner.y(), inner.height()) == (0, 20)
+
+
+def test_more_can_be_reserved_and_never_less(qtbot) -> None:
+    box = SteadyBox(40)
+    qtbot.addWidget(box)
+    box.reserve(90)
+    assert box.sizeHint().height() == 90
+    box.reserve(50)
+    assert box.sizeHint().height() == 90
