@@ -111,14 +111,6 @@ def test_a_hang_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -
     assert end_of(events).decision.best not in (None, 1)
 
 
-def test_before_anything_is_known_a_hang_takes_half_of_the_time(
-    plan: TunePlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(FAULT_VARIABLE, "hang:1")
-    (failed, *_) = [one for one in run(plan, budget_s=4.0) if isinstance(one, Failed)]
-    assert "2 s" in failed.error.message
-
-
 @pytest.mark.parametrize(
     "code",
     ["print('{]' * 50)", "print('[1, 2]\\n{\"id\": 1}')", "import os; os._exit(3)", "1/0"],

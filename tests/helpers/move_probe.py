@@ -38,6 +38,12 @@ CONTEXT = ContextSettings(n_ctx=256, n_ubatch=N_UBATCH, n_threads=1)
 WAY = (8, 0, 30)
 N_TOKENS = 13
 PROMPT = "The capital of France is"
+#: Tokens that are read under each placement, and of what.
+EACH = 6
+TEXT = (
+    "The capital of France is Paris, and the capital of Italy is Rome. Both cities are old, and "
+    "many people visit them each year."
+)
 
 
 def request(facts: ModelFacts, stop: int) -> LoadRequest:
@@ -130,33 +136,37 @@ class Walker:
 
 
 def divergences(facts: ModelFacts) -> list[dict[str, float]]:
-    """After each move: KL against an undisturbed run there, and between the undisturbed runs
-    of the placements that the conversation has seen.
+    """For every token after each move: KL against an undisturbed run under that placement, and
+    how far the undisturbed runs of the placements seen so far are from it at the same token.
     """
-    found = []
     stills: dict[int, list[NDArray[np.float64]]] = {}
     for stop in {30, *WAY}:
         with ExitStack() as stack:
             still = Walker(facts, stop, stack)
-            stills[stop] = [still.read(words) for words in _stretches(still)]
+            first, rest = _words(still)
+            still.read(first)
+            stills[stop] = [still.read([word]) for word in rest]
+    found = []
     with ExitStack() as stack:
         walker = Walker(facts, 30, stack)
-        first, *rest = _stretches(walker)
+        first, rest = _words(walker)
         walker.read(first)
-        for n, (stop, words) in enumerate(zip(WAY, rest, strict=True), start=1):
-            walker.go_to(stop)
-            moved = walker.read(words)
-            noise = max(_kl(stills[seen][n], stills[stop][n]) for seen in (30, *WAY[:n]))
-            found.append({"moved": _kl(moved, stills[stop][n]), "noise": noise})
+        seen = [30]
+        for place, word in enumerate(rest):
+            if place % EACH == 0:
+                stop = WAY[place // EACH]
+                walker.go_to(stop)
+                seen.append(stop)
+            here = stills[stop][place]
+            noise = max(_kl(stills[other][place], here) for other in seen)
+            found.append({"stop": stop, "moved": _kl(walker.read([word]), here), "noise": noise})
     return found
 
 
-def _stretches(walker: Walker) -> list[list[int]]:
-    """What is read before the first move, and after each."""
-    words = walker.model.vocabulary.tokenise(
-        "The capital of France is Paris, and the capital of Italy is Rome."
-    )
-    return [words[:5], *(words[5 + 2 * n : 7 + 2 * n] for n in range(len(WAY)))]
+def _words(walker: Walker) -> tuple[list[int], list[int]]:
+    """What is read before the first move, and after it: ``EACH`` tokens a move."""
+    words = walker.model.vocabulary.tokenise(TEXT)
+    return words[:5], words[5 : 5 + EACH * len(WAY)]
 
 
 def _kl(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
