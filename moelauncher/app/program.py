@@ -224,7 +224,7 @@ class Program(QObject):
         self._devices_seen = True
         self.desk.set_devices(devices)
         self.session.planner.set_devices(devices)
-        self.session.tuning.set_devices(devices)
+        self.session.known.set_devices(devices)
         gpus = default_gpus(devices)
         backends = sorted({gpu.backend for gpu in gpus})
         self.session.set_build(
@@ -235,7 +235,7 @@ class Program(QObject):
         assert isinstance(build, InstalledBuild)
         _log.info("llama.cpp build: %s", build)
         if isinstance(build, InstalledBuild):
-            self.session.tuning.set_build(build.version)
+            self.session.known.set_build(build.version)
 
     def _no_build(self, error: LauncherError) -> None:
         self.window.status.set_message(error.sentence, "error")

@@ -41,6 +41,10 @@ def _stop_text(
     rate = decision.rates[best]
     if one_place:
         return tr("Without a GPU all stops are the same: {rate}.").format(rate=format_rate(rate))
+    if len(decision.rates) == 1:
+        return tr("Only {best} was measured: {rate}.").format(
+            best=label(best), rate=format_rate(rate)
+        )
     if decision.is_tie:
         ends = [label(stop) for stop in decision.equal]
         text = tr("{low} to {high} are equal within the noise: take {best}").format(

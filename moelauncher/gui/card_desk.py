@@ -16,11 +16,11 @@ from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.best_speeds import BestSpeeds
 from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.known_speeds import KnownSpeeds
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory_bars import short_device
 from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
-from moelauncher.gui.tune_desk import TuneDesk
 
 if TYPE_CHECKING:
     from moelauncher.gui.model_card import ModelCardDialog
@@ -40,13 +40,13 @@ class CardDesk(QObject):
         window: MainWindow,
         planner: Planner,
         jobs: JobRunner,
-        tuning: TuneDesk,
+        known: KnownSpeeds,
         speeds: BestSpeeds,
         outlook: OutlookDesk,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._tuning = tuning
+        self._known = known
         self._speeds = speeds
         self._outlook = outlook
         self._window = window
@@ -91,7 +91,7 @@ class CardDesk(QObject):
         if facts is None:
             return
         self._asked = (facts.path, machine, context)
-        tuned, chats = self._tuning.best_text(facts), self._speeds.chats_text(facts.path)
+        tuned, chats = self._known.best_text(facts), self._speeds.chats_text(facts.path)
         measured = "; ".join(text for text in (tuned, chats) if text)
         fitted = self._outlook.fitted(facts)
         basis = self._outlook.basis if fitted is None else SpeedBasis(fitted, MODEL)

@@ -40,6 +40,7 @@ from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.known_speeds import KnownSpeeds
 from moelauncher.gui.library import Library
 from moelauncher.gui.live_apply import LiveApply
 from moelauncher.gui.load_accounts import LoadAccounts
@@ -85,11 +86,13 @@ class Session(QObject):
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.speeds = BestSpeeds(services.state, window.model_list)
         outlook = OutlookDesk(window, self.planner, services, self._jobs, self.speeds, self)
+        self.known = KnownSpeeds(window, self.planner, services, outlook, self)
         self.tuning = TuneDesk(
             window,
             self.planner,
             services,
             self._jobs,
+            self.known,
             outlook,
             free_the_machine=self._free_for_tuning,
             load_again=self._load_after_tuning,
@@ -105,11 +108,11 @@ class Session(QObject):
             parent=self,
         )
         self.tuning.compare_wanted.connect(self.answers.offer)
-        self.share = ShareDesk(window, self.tuning, self._jobs, self)
+        self.share = ShareDesk(window, self.known, self._jobs, self)
         self._when_free: Callable[[], None] | None = None
         self._load_after = False
         self.cards = CardDesk(
-            window, self.planner, self._jobs, self.tuning, self.speeds, outlook, self
+            window, self.planner, self._jobs, self.known, self.speeds, outlook, self
         )
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
@@ -191,7 +194,7 @@ class Session(QObject):
         self._loads.arrived.connect(self._send_what_waits)
         self._loads.came_to_nothing.connect(self._give_text_back)
         self.library.message.connect(window.status.set_message)
-        self.tuning.best_known.connect(self.speeds.note_tuned)
+        self.known.best_known.connect(self.speeds.note_tuned)
         self.share.message.connect(window.status.set_message)
         self._replies.replied.connect(self.share.note_reply)
         self.cards.message.connect(window.status.set_message)
@@ -292,7 +295,7 @@ class Session(QObject):
     def on_snapshot(self, snapshot: MachineSnapshot) -> None:
         """The meters' newest word."""
         self.planner.set_snapshot(snapshot)
-        self.tuning.on_snapshot(snapshot)
+        self.known.on_snapshot(snapshot)
         self._window.status.set_gpu(*self._texts.gpu(snapshot))
 
     def close(self) -> None:
@@ -308,7 +311,7 @@ class Session(QObject):
         self.chat.close()
         self.bridge.close()
         self._jobs.close()
-        self.tuning.close_store()
+        self.known.close_store()
 
     def _judge_list(self) -> None:
         """Rows say how they would run here, at the present context."""

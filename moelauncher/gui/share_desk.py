@@ -25,9 +25,9 @@ from moelauncher.core.measurement_export import to_csv, to_json, to_markdown
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.tune_events import setting_of
 from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.known_speeds import KnownSpeeds
 from moelauncher.gui.load_desk import LoadedModel
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.tune_desk import TuneDesk
 
 _LANE = "measurements"
 #: Replies of fewer tokens say little of a speed.
@@ -49,17 +49,17 @@ class ShareDesk(QObject):
     def __init__(
         self,
         window: MainWindow,
-        tuning: TuneDesk,
+        known: KnownSpeeds,
         jobs: JobRunner,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window = window
-        self._tuning = tuning
+        self._known = known
         self._jobs = jobs
         self._facts: ModelFacts | None = None
         self._found: list[Measurement] = []
-        tuning.measurements_known.connect(self._show)
+        known.measurements_known.connect(self._show)
         window.speed.menu_wanted.connect(self._fill)
         window.speed.results_dropped.connect(self.take_results)
 
@@ -68,7 +68,7 @@ class ShareDesk(QObject):
         if facts is None:
             self._window.speed.set_series(())
             return
-        here = self._tuning.machine().name
+        here = self._known.machine().name
         series = other_series(self._found, here, dense=not facts.expert_layers)
         self._window.speed.set_series(series)
 
@@ -76,7 +76,7 @@ class ShareDesk(QObject):
 
     def note_reply(self, loaded: LoadedModel, stats: GenerationStats) -> None:
         """Keep a reply's rates, apart from what is measured for its own sake."""
-        store = self._tuning.store
+        store = self._known.store
         if store is None or store.read_only or stats.completion_tokens < _SHORTEST_REPLY:
             return
         report, facts = loaded.report, loaded.facts
@@ -84,10 +84,10 @@ class ShareDesk(QObject):
             report.path, report.placement, report.context, use_mmap=loaded.plan.choices.use_mmap
         )
         measured = Measurement(
-            model=self._tuning.fingerprint(facts),
+            model=self._known.fingerprint(facts),
             model_name=facts.name,
             setting=setting_of(request),
-            machine=self._tuning.machine(),
+            machine=self._known.machine(),
             time_s=time.time(),
             n_prompt=stats.prompt_tokens - stats.cached_tokens,
             n_generated=stats.completion_tokens,
@@ -179,14 +179,14 @@ class ShareDesk(QObject):
 
     def take_results(self, paths: Sequence[Path]) -> None:
         """Read and store what llama-bench printed of the selected model."""
-        facts, store = self._facts, self._tuning.store
+        facts, store = self._facts, self._known.store
         if facts is None or store is None:
             self.message.emit(self.tr("Select the model that was measured first."), "warning")
             return
         if store.read_only:
             self.message.emit(store.problem, "warning")
             return
-        model = self._tuning.fingerprint(facts)
+        model = self._known.fingerprint(facts)
 
         def work(report: object, cancelled: object) -> object:
             found = [one for path in paths for one in read_llama_bench(path, facts)]
@@ -199,18 +199,18 @@ class ShareDesk(QObject):
     def _imported(self, n: object) -> None:
         text = self.tr("{n} repeats imported.").format(n=n)
         self.message.emit(text if n else self.tr("These results are here already."), "info")
-        self._tuning.read_again()
+        self._known.read_again()
         self._window.speed.setting_button.setChecked(True)
 
     def _remove(self) -> None:
-        facts, store = self._facts, self._tuning.store
+        facts, store = self._facts, self._known.store
         if facts is None or store is None:
             return
         try:
-            store.remove(self._tuning.fingerprint(facts), LLAMA_BENCH)
+            store.remove(self._known.fingerprint(facts), LLAMA_BENCH)
         except LauncherError as error:
             self._failed(error)
-        self._tuning.read_again()
+        self._known.read_again()
 
     def _failed(self, error: LauncherError) -> None:
         self.message.emit(error.sentence, "error")

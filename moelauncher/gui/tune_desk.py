@@ -1,4 +1,4 @@
-"""Tuning in the window: the dialog, the sweep in the pool, the store, and the view by setting.
+"""Tuning in the window: the dialog, the sweep in the pool, and what is done with its end.
 
 While a sweep runs the chat model is out of memory; it comes back afterwards, with the setting
 that was taken where one was. GUI thread; the sweep runs in a pool thread.
@@ -7,26 +7,18 @@ that was taken where one was. GUI thread; the sweep runs in a pool thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.cpu_cores import logical_cores
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.lever_search import LeverSearch, TurnLengths
-from moelauncher.core.machine import BackendDevice, MachineSnapshot
-from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import (
-    Machine,
     Measurement,
-    StopSpeed,
-    model_fingerprint,
     speeds_by_stop,
 )
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.sweep import SweepDecision
 from moelauncher.core.tune_events import (
     Decided,
@@ -39,8 +31,9 @@ from moelauncher.core.tune_events import (
 )
 from moelauncher.core.tune_plan import tune_plan
 from moelauncher.core.tune_text import decision_text
-from moelauncher.core.units import format_bytes, format_duration, format_rate, format_tokens
+from moelauncher.core.units import format_bytes, format_duration, format_tokens
 from moelauncher.gui.jobs import JobRunner
+from moelauncher.gui.known_speeds import KnownSpeeds
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.outlook_desk import OutlookDesk
 from moelauncher.gui.planner import Planner
@@ -55,15 +48,9 @@ class TuneDesk(QObject):
     """One window's tuning.
 
     Signals:
-        best_known(object, object): a model's path, and its BestSetting on this machine (None:
-            nothing is measured); as soon as it is known, and when it changes.
-        measurements_known(object, list): the selected model's facts, and all that is stored
-            of it, from any machine; None without a model.
         compare_wanted(object, object): LaunchChoices of the present setting and of the best.
     """
 
-    best_known = Signal(object, object)
-    measurements_known = Signal(object, list)
     compare_wanted = Signal(object, object)
 
     def __init__(
@@ -72,6 +59,7 @@ class TuneDesk(QObject):
         planner: Planner,
         services: Services,
         jobs: JobRunner,
+        known: KnownSpeeds,
         outlook: OutlookDesk,
         *,
         free_the_machine: Callable[[Callable[[], None]], None],
@@ -83,51 +71,24 @@ class TuneDesk(QObject):
         super().__init__(parent)
         self._window = window
         self._planner = planner
-        self._services = services
+        self._run = services.tune
         self._jobs = jobs
+        self._known = known
         self._outlook = outlook
         self._free_the_machine = free_the_machine
         self._load_again = load_again
-        self._devices: Sequence[BackendDevice] = ()
-        self._version = ""
-        self._snapshot: MachineSnapshot | None = None
-        self._store = self._open_store()
         self._search: LeverSearch | None = None
         self._runs: dict[int, list[Measurement]] = {}
         self._decision: SweepDecision | None = None
         self._cancel_asked = False
-        self._speeds_of: tuple[object, ...] | None = None
-        self._speeds: tuple[StopSpeed, ...] = ()
-        self._fingerprints: dict[int, str] = {}
         self.dialog = TuneDialog(window)
         self.dialog.started.connect(self._start)
         self.dialog.cancelled.connect(self._cancel)
         self.dialog.taken.connect(self._take)
         self.dialog.compare_wanted.connect(self._compare)
         window.speed.tune_requested.connect(self.open)
-        planner.plan_changed.connect(self.show_speeds)
-        outlook.hardware_known.connect(self.show_speeds)
 
     # What comes in
-
-    def set_devices(self, devices: Sequence[BackendDevice]) -> None:
-        """The devices of the installed build."""
-        self._devices = tuple(devices)
-        self.show_speeds()
-
-    def set_build(self, version: str) -> None:
-        """The version of llama-cpp-python."""
-        self._version = version
-
-    def on_snapshot(self, snapshot: MachineSnapshot) -> None:
-        """The meters' newest word; the first one names the machine."""
-        first = self._snapshot is None
-        self._snapshot = snapshot
-        if self._store is not None and self._store.changed_elsewhere():
-            # The command line has measured something, or another window has.
-            self.read_again()
-        elif first:
-            self.show_speeds()
 
     def set_able(self, able: bool, why_not: str = "") -> None:
         """Whether a sweep can begin now."""
@@ -135,87 +96,11 @@ class TuneDesk(QObject):
         self._outlook.set_able(able)
 
     def close(self) -> None:
-        """End a sweep and close the store. The pool is closed by its owner."""
+        """End a sweep. The pool is closed by its owner."""
         self.dialog.set_running(False)
         self.dialog.close()
         self._jobs.cancel(_LANE)
         self._outlook.close()
-
-    def close_store(self) -> None:
-        """Once nothing runs any more."""
-        if self._store is not None:
-            self._store.close()
-
-    # The view by setting
-
-    def show_speeds(self) -> None:
-        """What is known of the selected model on this machine."""
-        facts, plan = self._planner.facts, self._planner.plan
-        if facts is None or plan is None:
-            self._outlook.show(None, None, ())
-            self.measurements_known.emit(None, [])
-            return
-        self._outlook.show(facts, plan, self._speeds_for(facts, plan.slider.dense))
-
-    @property
-    def store(self) -> MeasurementStore | None:
-        """The open store; None where it cannot be opened."""
-        return self._store
-
-    def read_again(self) -> None:
-        """Something was stored or removed."""
-        self._speeds_of = None
-        self.show_speeds()
-
-    def best_text(self, facts: ModelFacts) -> str:
-        """The fastest setting of a model that was measured here, as a line; "" where none was."""
-        dense = not facts.expert_layers
-        speeds = self._speeds_for(facts, dense)
-        if not speeds:
-            return ""
-        best = max(speeds, key=lambda one: one.median)
-        text = (
-            self.tr("{rate} measured, with {n} layers on the GPU")
-            if dense
-            else self.tr("{rate} measured, with {n} expert layers on the CPU")
-        )
-        return text.format(rate=format_rate(best.median), n=best.stop)
-
-    def _tell_best(self, facts: ModelFacts, dense: bool) -> None:
-        best = max(self._speeds, key=lambda one: one.median, default=None)
-        setting = None
-        if best is not None:
-            of = facts.n_layer_all + 1 if dense else len(facts.expert_layers)
-            away = of - best.stop if dense else best.stop
-            has_gpu = bool(self._planner.machine.gpus)
-            setting = BestSetting(best.median, away, of if has_gpu else 0, tuned=True)
-        self.best_known.emit(facts.path, setting)
-
-    def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
-        if self._store is None or self._snapshot is None or not self._devices:
-            return ()
-        machine = self.machine().name
-        self._outlook.set_machine(machine)
-        key = (id(facts), machine)
-        if self._speeds_of != key:
-            self._speeds_of = key
-            try:
-                found = self._store.of_model(self.fingerprint(facts))
-            except LauncherError as error:
-                self._window.status.set_message(error.sentence, "warning")
-                found = []
-            here = [one for one in found if one.machine.name == machine]
-            self._speeds = speeds_by_stop(here, dense=dense)
-            self.measurements_known.emit(facts, found)
-            self._tell_best(facts, dense)
-        return self._speeds
-
-    def fingerprint(self, facts: ModelFacts) -> str:
-        """What a model's measurements are known by."""
-        key = id(facts)
-        if key not in self._fingerprints:
-            self._fingerprints = {key: model_fingerprint(facts)}
-        return self._fingerprints[key]
 
     # The sweep
 
@@ -270,14 +155,14 @@ class TuneDesk(QObject):
             logical_cores=logical_cores(),
         )
         job = TuneJob(
-            model=self.fingerprint(facts),
+            model=self._known.fingerprint(facts),
             model_name=facts.name,
-            machine=self.machine(),
+            machine=self._known.machine(),
             n_prompt=n_prompt,
             n_generate=n_generate,
             budget_s=60.0 * minutes,
         )
-        store, run = self._store, self._services.tune
+        store, run = self._known.store, self._run
 
         def work(report: Callable[[object], None], cancelled: Callable[[], bool]) -> object:
             last: object = None
@@ -367,7 +252,7 @@ class TuneDesk(QObject):
         self.dialog.set_running(False)
         self.dialog.cancel.setEnabled(True)
         self.dialog.set_progress("", None)
-        self.read_again()
+        self._known.read_again()
         if isinstance(last, Decided) and self._search is not None:
             plan = self._search.plan
             self._decision = last.decision
@@ -396,12 +281,12 @@ class TuneDesk(QObject):
             return
         self._planner.take(search.setting(decision.setting).choices)
         self._planner.save()
-        if self._store is not None and not self._store.read_only:
+        if self._known.store is not None and not self._known.store.read_only:
             setting = setting_of(search.request(decision.setting))
             try:
-                self._store.remember_choice(
-                    self.fingerprint(search.plan.facts),
-                    self.machine().name,
+                self._known.store.remember_choice(
+                    self._known.fingerprint(search.plan.facts),
+                    self._known.machine().name,
                     setting,
                     time.time(),
                 )
@@ -417,19 +302,3 @@ class TuneDesk(QObject):
         self.dialog.close()
         present = search.setting(search.plan.present).choices
         self.compare_wanted.emit(present, search.setting(decision.setting).choices)
-
-    # Inside
-
-    def machine(self) -> Machine:
-        """What measurements of this machine are known by."""
-        return machine_identity(self._devices, self._snapshot, self._version)
-
-    def _open_store(self) -> MeasurementStore | None:
-        try:
-            store = MeasurementStore(self._services.paths.measurements_file)
-        except LauncherError as error:
-            self._window.status.set_message(error.sentence, "warning")
-            return None
-        if store.problem:
-            self._window.status.set_message(store.problem, "warning")
-        return store

@@ -55,7 +55,7 @@ def test_bandwidths_are_measured_once_in_a_quiet_moment_and_kept(window: Scripte
         desk._quiet.timeout.emit()
     gpus = [gpu.name for gpu in window.session.planner.machine.gpus]
     assert sorted(probe.asked) == sorted([RAM, *gpus])
-    kept = BandwidthFile(window.paths.bandwidths_file).read(window.session.tuning.machine().name)
+    kept = BandwidthFile(window.paths.bandwidths_file).read(window.session.known.machine().name)
     assert kept.ram_bytes_s == 40e9
     assert "bandwidth" in window.window.speed.note.toolTip()
     desk.set_able(True)

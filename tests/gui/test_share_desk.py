@@ -34,14 +34,14 @@ def window(qtbot: QtBot, tmp_path: Path) -> Iterator[ScriptedWindow]:
 
 
 def measured(window: ScriptedWindow, stop: int, tok_s: float, **more: object) -> Measurement:
-    tuning, facts = window.session.tuning, window.session.planner.facts
+    known, facts = window.session.known, window.session.planner.facts
     assert facts is not None
     setting = Setting(stop, "first", 5, "CUDA0", 4096, "f16", 512, None, True)
     fields: dict[str, object] = {
-        "model": tuning.fingerprint(facts),
+        "model": known.fingerprint(facts),
         "model_name": facts.name,
         "setting": setting,
-        "machine": tuning.machine(),
+        "machine": known.machine(),
         "time_s": 1.0,
         "n_prompt": 512,
         "n_generated": 128,
@@ -53,10 +53,10 @@ def measured(window: ScriptedWindow, stop: int, tok_s: float, **more: object) ->
 
 
 def keep(window: ScriptedWindow, *measurements: Measurement) -> None:
-    store = window.session.tuning.store
+    store = window.session.known.store
     assert store is not None
     store.add_all(measurements)
-    window.session.tuning.read_again()
+    window.session.known.read_again()
 
 
 def choose(window: ScriptedWindow, text: str) -> None:
@@ -153,7 +153,7 @@ def test_results_of_llama_bench_are_drawn_beside_and_can_be_removed(
     window.wait(lambda: "already" in window.window.status.message.text())
     choose(window, "Remove imported results")
     assert "RTX 4070, 2:" not in plot.tip_at(0)
-    store = window.session.tuning.store
+    store = window.session.known.store
     assert store is not None
     assert {one.source for one in store.everything()} == {"tune"}
 
@@ -163,7 +163,7 @@ def test_another_models_results_are_refused(window: ScriptedWindow, tmp_path: Pa
     path.write_text(json.dumps([row(model_filename="other.gguf")]), encoding="utf-8")
     window.session.share.take_results([path])
     window.wait(lambda: "another model" in window.window.status.message.text())
-    store = window.session.tuning.store
+    store = window.session.known.store
     assert store is not None and store.everything() == []
 
 
@@ -185,13 +185,13 @@ def test_replies_are_kept_apart(window: ScriptedWindow) -> None:
         stats = replace(STATS, completion_tokens=n_tokens)
         window.engine.say(TokenEvent(0, "Hi", "", 1, 1.0), Finished(0, stats))
         window.wait(lambda: window.session.state is SessionState.READY)
-    store = window.session.tuning.store
+    store = window.session.known.store
     assert store is not None
     window.wait(lambda: len(store.everything()) == 1)
     (kept,) = store.everything()
     assert (kept.source, kept.tok_s, kept.n_prompt, kept.depth) == (CHAT, 20.0, 30, 40)
     assert kept.source != LLAMA_BENCH
-    window.session.tuning.read_again()
+    window.session.known.read_again()
     assert not entries(window)["Copy as CSV"]
     plot = window.window.speed.settings
     assert plot is not None and plot.speeds == ()

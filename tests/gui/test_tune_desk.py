@@ -135,10 +135,10 @@ def test_a_lever_is_tried_where_its_box_is_ticked_and_taken_with_the_stop(
     window.window.findChild(QPushButton, "tuneTakeButton").click()
     taken = window.session.planner.choices()
     assert (taken.cpu_moe, taken.use_mmap) == (1, False)
-    tuning = window.session.tuning
+    known = window.session.known
     facts = window.session.planner.facts
-    assert tuning.store is not None and facts is not None
-    kept = tuning.store.choice(tuning.fingerprint(facts), tuning.machine().name)
+    assert known.store is not None and facts is not None
+    kept = known.store.choice(known.fingerprint(facts), known.machine().name)
     assert kept is not None and not kept.use_mmap
 
 

@@ -162,7 +162,7 @@ class ScriptedWindow:
         self.session = Session(self.window, services)
         self.window.show()
         self.session.planner.set_devices([DEVICE])
-        self.session.tuning.set_devices([DEVICE])
+        self.session.known.set_devices([DEVICE])
         self.see()
         self.select(model)
 
