@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import dev_llama
@@ -30,7 +30,8 @@ mount --rbind /dev "$root/dev"
 while [ "$1" != -- ]; do
     mkdir -p "$root$2"
     mount --bind "$1" "$root$2"
-    shift 2
+    [ "$3" = rw ] || mount -o remount,bind,ro "$root$2"
+    shift 3
 done
 shift
 exec chroot "$root" "$@"
@@ -74,9 +75,21 @@ def make_root(*, vulkan: bool) -> Path:
     return with_driver
 
 
-def enter_command(root: Path, folders: dict[Path, str], command: Sequence[str]) -> list[str]:
-    """The command that runs ``command`` inside ``root``; ``folders``: here to path there."""
-    mounts = [part for here, there in folders.items() for part in (str(here), there)]
+def enter_command(
+    root: Path,
+    folders: dict[Path, str],
+    command: Sequence[str],
+    read_only: Collection[Path] = (),
+) -> list[str]:
+    """The command that runs ``command`` inside ``root``; ``folders``: here to path there.
+
+    Nothing can be written into those of them that are ``read_only``, not even by root.
+    """
+    mounts = [
+        part
+        for here, there in folders.items()
+        for part in (str(here), there, "ro" if here in read_only else "rw")
+    ]
     inside = ["sh", "-c", _ENTER, "enter", str(root), *mounts, "--", *command]
     return ["unshare", "--mount", *inside]
 

@@ -57,6 +57,7 @@ def build_linux(options: argparse.Namespace) -> None:
         steps.begin("Running what was built")
         program = bundle / "moelauncher"
         smoke.run_smoke(smoke.Plan(program, places.work / "smoke", environment=smoke.screen_here()))
+        smoke.check_portable(program, places.work / "smoke-portable")
     if not options.only_bundle:
         steps.begin("Packages and checksums")
         files = linux_packages.make_packages(

@@ -184,6 +184,8 @@ def make_extra(places: Places, python: BundlePython, engine: EngineFacts) -> Pat
         "system": engine.system,
         "llama_cpp_python": engine.version,
         "llama_flags": list(engine.flags),
+        # Where “Check for updates” asks; nowhere while nobody publishes (core/releases.py).
+        "releases_url": os.environ.get("MOELAUNCHER_RELEASES_URL") or None,
     }
     text = json.dumps(facts, indent=2) + "\n"
     (extra / "resources" / "build.json").write_text(text, encoding="utf-8")

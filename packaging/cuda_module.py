@@ -10,7 +10,9 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +34,8 @@ RUNTIME = ("cudart", "cublas", "cublasLt")
 FLAGS = (
     *("-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", "-DGGML_BACKEND_DL=ON"),
     *("-DGGML_NATIVE=OFF", "-DGGML_CUDA=ON", "-DGGML_CUDA_NCCL=OFF", "-DGGML_OPENMP=OFF"),
-    *("-DGGML_BUILD_TESTS=OFF", "-DGGML_BUILD_EXAMPLES=OFF"),
+    *("-DLLAMA_BUILD_COMMON=OFF", "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_BUILD_TOOLS=OFF"),
+    *("-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF", "-DLLAMA_BUILD_SERVER=OFF"),
     *("-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN"),
 )
 
@@ -67,16 +70,27 @@ def make_module(version: str, architectures: str, work: Path, output: Path, name
 
 
 def installed_toolkit(environ: Mapping[str, str]) -> Toolkit | None:
-    """The toolkit of this machine, by its compiler; None without one."""
+    """The toolkit of this machine, where it has all that is needed; None without one."""
     named = [Path(environ[key]) for key in ("CUDA_PATH", "CUDA_HOME") if environ.get(key)]
     found = shutil.which("nvcc", path=environ.get("PATH"))
-    if found:
-        named.append(Path(found).resolve().parents[1])
+    if found and (root := _root_of(found)):
+        named.append(root)
     for root in named:
         toolkit = Toolkit(root, has_driver_library=True)
-        if toolkit.compiler.is_file():
+        if toolkit.compiler.is_file() and all(_runtime_libraries(root, name) for name in RUNTIME):
             return toolkit
     return None
+
+
+def _root_of(compiler: str) -> Path | None:
+    """Where a compiler on the path belongs to: it may be a link, or a script that calls it."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "empty.cu"
+        source.touch()
+        command = [compiler, "--dryrun", "-c", str(source)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = re.search(r"^#\$ TOP=(.+)$", answer.stdout + answer.stderr, re.MULTILINE)
+    return Path(match.group(1)).resolve() if match else None
 
 
 def packaged_toolkit(programs: Path, target: Path, log: Path) -> Toolkit:
@@ -130,9 +144,9 @@ def compile_module(
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}"}
     # With it set, ggml switches every SIMD instruction off.
     environment.pop("SOURCE_DATE_EPOCH", None)
-    ggml = source / "vendor" / "llama.cpp" / "ggml"
+    llama = source / "vendor" / "llama.cpp"
     run_logged(
-        [cmake, "-G", "Ninja", "-S", ggml, "-B", build, *flags],
+        [cmake, "-G", "Ninja", "-S", llama, "-B", build, *flags],
         log=log,
         what="looking at the compilers",
         environment=environment,
@@ -162,14 +176,17 @@ def collect(module: Path, toolkit: Toolkit, target: Path) -> Path:
 
 
 def _runtime_library(root: Path, name: str) -> Path:
-    if sys.platform == "win32":
-        found = sorted(root.rglob(f"{name}64_*.dll"))
-    else:
-        # By the name that the module asks for, which says the major version and no more.
-        found = sorted((root / "lib64").glob(f"lib{name}.so.*"), key=lambda file: len(file.name))
+    found = _runtime_libraries(root, name)
     if not found:
         raise DevError(f"The CUDA toolkit in {root} has no library {name}.")
     return found[0]
+
+
+def _runtime_libraries(root: Path, name: str) -> list[Path]:
+    if sys.platform == "win32":
+        return sorted(root.rglob(f"{name}64_*.dll"))
+    # By the name that the module asks for, which says the major version and no more.
+    return sorted((root / "lib64").glob(f"lib{name}.so.*"), key=lambda file: len(file.name))
 
 
 def pack(folder: Path, output: Path, name: str) -> Path:

@@ -104,6 +104,28 @@ def run_smoke(plan: Plan, label: str = "here") -> dict[str, Any]:
     return {"doctor": doctor, "reply": reply}
 
 
+def check_portable(program: Path, work: Path) -> None:
+    """A folder ``portable`` beside the program takes all that it writes. It is taken away again.
+
+    Raises :class:`DevError`.
+    """
+    home = work / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    folder = program.parent / "portable"
+    folder.mkdir()
+    try:
+        doctor = _json(_run(Plan(program, work), [str(program)], ["doctor", "--json"]))
+        if Path(doctor["config"]).parent != folder or not (folder / "logs").is_dir():
+            raise DevError(f"The portable copy writes to {doctor['config']}.")
+    finally:
+        shutil.rmtree(folder)
+    left = [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()]
+    if left:
+        raise DevError(f"The portable copy wrote into the home folder: {left}")
+    say("      a portable copy keeps its things beside itself")
+
+
 def _run(plan: Plan, program: Sequence[str], arguments: Sequence[str]) -> str:
     """Standard output. A word on standard error is a failure as well as an exit status is."""
     environment = {
@@ -195,7 +217,10 @@ def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
         plan = Plan(
             program=program,
             work=work / "run",
-            prefix=tuple(bare_root.enter_command(root, folders, [])),
+            # As under /usr or from a mounted image.
+            prefix=tuple(
+                bare_root.enter_command(root, folders, [], read_only=[program.parent.resolve()])
+            ),
             program_there=f"{_PROGRAM_THERE}/{program.name}",
             work_there=f"{_WORK_THERE}/run",
             # llama.cpp takes a software device only when it is named.

@@ -99,4 +99,6 @@ def test_paths_are_those_that_the_program_sees(tmp_path: Path) -> None:
 def test_entering_a_root_mounts_only_what_is_named(tmp_path: Path) -> None:
     command = bare_root.enter_command(tmp_path, {Path("/a b"): "/opt/x"}, ["env", "A=1"])
     assert command[:2] == ["unshare", "--mount"]
-    assert command[-6:] == [str(tmp_path), "/a b", "/opt/x", "--", "env", "A=1"]
+    assert command[-7:] == [str(tmp_path), "/a b", "/opt/x", "rw", "--", "env", "A=1"]
+    command = bare_root.enter_command(tmp_path, {Path("/a b"): "/opt/x"}, [], [Path("/a b")])
+    assert command[-4:] == ["/a b", "/opt/x", "ro", "--"]
