@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from moelauncher import __version__
+from moelauncher.commands.arguments import add_basedir, add_window_arguments
 from moelauncher.commands.terminal import OutputLost, note, prepare_streams
 from moelauncher.core.errors import Cancelled, LauncherError, WrongArguments
 from moelauncher.core.translate import tr
@@ -121,26 +122,8 @@ def _command_parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.add_arguments(parser)
-    _add_basedir(parser)
+    add_basedir(parser)
     return parser
-
-
-def base_folder(text: str) -> Path:
-    """The argparse type of --basedir: a folder, there or to be made."""
-    path = Path(text).expanduser()
-    # An empty text, as a script with an unset variable gives, is no folder to fill.
-    if not text.strip() or path.is_file():
-        raise argparse.ArgumentTypeError(tr("“{text}” is no folder.").format(text=text))
-    return path
-
-
-def _add_basedir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--basedir",
-        type=base_folder,
-        metavar="DIR",
-        help="keep settings, chats and caches under one folder",
-    )
 
 
 def _window_parser() -> argparse.ArgumentParser:
@@ -153,17 +136,7 @@ def _window_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "model", metavar="MODEL.gguf", nargs="?", type=Path, help="the model to select"
-    )
-    parser.add_argument("--demo", action="store_true", help="select the sample model")
-    _add_basedir(parser)
-    parser.add_argument(
-        "--screenshot",
-        type=Path,
-        metavar="FILE.png",
-        help="save a picture of the window once all is shown, and end",
-    )
+    add_window_arguments(parser)
     parser.add_argument("--version", action="version", version=f"MoE Launcher {__version__}")
     return parser
 

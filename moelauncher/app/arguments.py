@@ -1,4 +1,4 @@
-"""The window's arguments. The command line knows them too; they are read here once more."""
+"""What the window was told on the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from moelauncher.cli import base_folder
+from moelauncher.commands.arguments import add_window_arguments
 
 
 def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -14,9 +14,6 @@ def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
     given = list(argv)
     if given and Path(given[0]).stem.lower() in ("moelauncher", "moelauncher-window", "__main__"):
         del given[0]
-    parser = argparse.ArgumentParser(prog="moelauncher", add_help=True)
-    parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.gguf")
-    parser.add_argument("--demo", action="store_true")
-    parser.add_argument("--basedir", type=base_folder, metavar="DIR")
-    parser.add_argument("--screenshot", type=Path, metavar="FILE.png")
+    parser = argparse.ArgumentParser(prog="moelauncher")
+    add_window_arguments(parser)
     return parser.parse_args(given)

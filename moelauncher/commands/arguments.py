@@ -242,3 +242,37 @@ def add_form(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+
+
+def base_folder(text: str) -> Path:
+    """The argparse type of --basedir: a folder, there or to be made."""
+    path = Path(text).expanduser()
+    # An empty text, as a script with an unset variable gives, is no folder to fill.
+    if not text.strip() or path.is_file():
+        raise argparse.ArgumentTypeError(tr("“{text}” is no folder.").format(text=text))
+    return path
+
+
+def add_basedir(parser: argparse.ArgumentParser) -> None:
+    """``--basedir``, which every command and the window know."""
+    parser.add_argument(
+        "--basedir",
+        type=base_folder,
+        metavar="DIR",
+        help="keep settings, chats and caches under one folder",
+    )
+
+
+def add_window_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the window is told on the command line."""
+    parser.add_argument(
+        "model", metavar="MODEL.gguf", nargs="?", type=Path, help="the model to select"
+    )
+    parser.add_argument("--demo", action="store_true", help="select the sample model")
+    add_basedir(parser)
+    parser.add_argument(
+        "--screenshot",
+        type=Path,
+        metavar="FILE.png",
+        help="save a picture of the window once all is shown, and end",
+    )
