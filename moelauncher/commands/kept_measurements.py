@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
-from moelauncher.core.auto_placement import Machine as PlannedMachine
 from moelauncher.core.conditions import (
     Conditions,
     ConditionWatch,
@@ -22,7 +21,7 @@ from moelauncher.core.conditions import (
 )
 from moelauncher.core.engine_protocol import GenerationStats, LoadReport
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.layer_split import layer_split
+from moelauncher.core.layer_split import layer_split, no_layer_split
 from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import (
     BENCH,
@@ -76,19 +75,9 @@ def this_machine(session: Session) -> Machine:
 
 def split_placement(session: Session) -> Placement | None:
     """What layer-splitting programs would choose; None, and a note, where there is none."""
-    split = layer_split(session.facts, session.machine, session.context)
-    if split is None:
-        note(why_no_split(session.facts, session.machine))
-    return split
-
-
-def why_no_split(facts: ModelFacts, machine: PlannedMachine) -> str:
-    """Why there is no layer split to compare with, as a sentence."""
-    if not machine.gpus:
-        return tr("Without a GPU there is no layer split to compare with.")
-    if not facts.expert_layers:
-        return tr("This model is dense: it is split by layers anyway.")
-    return tr("The whole model fits on the GPU: a layer split would be the same.")
+    if why_not := no_layer_split(session.facts, session.machine, session.context):
+        note(why_not)
+    return layer_split(session.facts, session.machine, session.context)
 
 
 class KeptRepeats:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from moelauncher.commands import arguments
 from moelauncher.commands.expected_speed import hardware_basis
-from moelauncher.commands.kept_measurements import kept_store, this_machine, why_no_split
+from moelauncher.commands.kept_measurements import kept_store, this_machine
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
@@ -18,6 +18,7 @@ from moelauncher.commands.tune_printer import TunePrinter
 from moelauncher.core.cpu_cores import logical_cores
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.launch_plan import LaunchChoices
+from moelauncher.core.layer_split import no_layer_split
 from moelauncher.core.lever_search import LeverSearch, TurnLengths
 from moelauncher.core.levers import LEVERS
 from moelauncher.core.measurement import model_fingerprint
@@ -133,7 +134,7 @@ def _tune(options: argparse.Namespace, session: Session, store: MeasurementStore
     )
     split = split_stop(plan) if options.layer_split else None
     if options.layer_split and split is None:
-        note(why_no_split(session.facts, session.machine))
+        note(no_layer_split(session.facts, session.machine, session.context))
     search = SplitSearch(levers, split, n_repeats=options.repeat)
     printer = TunePrinter(search, store, as_json=options.json)
     try:

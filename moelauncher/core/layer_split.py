@@ -11,6 +11,7 @@ from moelauncher.core.auto_placement import Machine, forecast_on, gpus_fit
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.placement import Placement, expert_stops, place
+from moelauncher.core.translate import tr
 
 
 def layer_split(
@@ -40,3 +41,16 @@ def layer_split(
         return None
     # Not by halves: a layer more can need less, where a compute buffer goes with it.
     return at(next((k for k in range(everything - 1, 0, -1) if fits(k)), 0))
+
+
+def no_layer_split(
+    facts: ModelFacts, machine: Machine, context: ContextSettings, *, use_mmap: bool = True
+) -> str:
+    """Why there is no layer split to compare with, as a sentence; "" where there is one."""
+    if not machine.gpus:
+        return tr("Without a GPU there is no layer split to compare with.")
+    if not expert_stops(facts):
+        return tr("This model has no experts to set apart: it is split by layers anyway.")
+    if layer_split(facts, machine, context, use_mmap=use_mmap) is None:
+        return tr("The whole model fits on the GPU: a layer split would be the same.")
+    return ""

@@ -14,17 +14,18 @@ from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core.cpu_cores import logical_cores
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.layer_split import no_layer_split
 from moelauncher.core.lever_search import LeverSearch, TurnLengths
 from moelauncher.core.measurement import (
     Measurement,
-    speeds_by_stop,
+    stop_speeds,
 )
+from moelauncher.core.split_search import LAYER_SPLIT, SplitSearch, split_stop
 from moelauncher.core.sweep import SweepDecision
 from moelauncher.core.tune_events import (
     Decided,
     Failed,
     Measured,
-    TuneCase,
     TuneJob,
     Visiting,
     setting_of,
@@ -77,7 +78,7 @@ class TuneDesk(QObject):
         self._outlook = outlook
         self._free_the_machine = free_the_machine
         self._load_again = load_again
-        self._search: LeverSearch | None = None
+        self._search: SplitSearch | None = None
         self._runs: dict[int, list[Measurement]] = {}
         self._decision: SweepDecision | None = None
         self._cancel_asked = False
@@ -124,6 +125,7 @@ class TuneDesk(QObject):
             tg=n_generate,
         )
         self.dialog.begin(about, self.tr("On the GPU") if dense else self.tr("On the CPU"))
+        self.dialog.set_split(no_layer_split(facts, self._planner.machine, choices.context))
         self.dialog.open()
 
     def _lengths(self, n_ctx: int) -> tuple[int, int]:
@@ -147,13 +149,15 @@ class TuneDesk(QObject):
         choices = self._planner.choices()
         plan = tune_plan(facts, self._planner.machine, choices)
         n_prompt, n_generate = self._lengths(choices.context.n_ctx)
-        self._search = search = LeverSearch(
+        levers = LeverSearch(
             plan,
             plan.sweep(predicted=self._outlook.curve),
             self.dialog.levers(),
             TurnLengths(n_prompt, n_generate),
             logical_cores=logical_cores(),
         )
+        split = split_stop(plan) if self.dialog.wants_split else None
+        self._search = search = SplitSearch(levers, split)
         job = TuneJob(
             model=self._known.fingerprint(facts),
             model_name=facts.name,
@@ -169,9 +173,7 @@ class TuneDesk(QObject):
             for event in run(
                 job,
                 search,
-                lambda number: TuneCase(
-                    search.request(number), search.setting(number).forecast.ram.weights_bytes
-                ),
+                search.case,
                 lambda: cancelled() or self._cancel_asked,
             ):
                 if isinstance(event, Measured) and store is not None and not store.read_only:
@@ -206,8 +208,8 @@ class TuneDesk(QObject):
 
     def _show_row(self, stop: int) -> None:
         runs = self._runs[stop]
-        found = speeds_by_stop([replace(one, disturbance="") for one in runs])
-        counted = speeds_by_stop(runs) or found
+        found = stop_speeds([replace(one, disturbance="") for one in runs])
+        counted = stop_speeds(runs) or found
         one = counted[0]
         remarks = list(
             dict.fromkeys(text for run in runs for text in (run.disturbance, *run.notes) if text)
@@ -235,12 +237,16 @@ class TuneDesk(QObject):
     def _name(self, number: int) -> str:
         """A setting in the table: its stop, and the levers that differ from the user's."""
         assert self._search is not None
-        levers = self._search.difference(number)
-        return ", ".join(filter(None, (str(self._label(number)), levers)))
+        difference = self._search.difference(number)
+        if number == LAYER_SPLIT:
+            return difference
+        return ", ".join(filter(None, (str(self._label(number)), difference)))
 
     def _row(self, number: int) -> tuple[int, int]:
         """Where it stands in the table: by stops, those with other levers behind."""
         assert self._search is not None
+        if number == LAYER_SPLIT:
+            return len(self._search.plan.stops), 0
         levers = number if self._search.difference(number) else 0
         return self._label(number), levers
 
@@ -269,6 +275,8 @@ class TuneDesk(QObject):
                 text += " " + self.tr("The time was used up: more may change the result.")
             elif last.why == "cancelled":
                 text += " " + self.tr("Cancelled; what was measured is kept.")
+            if split_text := self._search.split_text():
+                text += " " + split_text
             if last.busy_note:
                 text += " " + last.busy_note
             can_take = last.decision.setting not in (None, plan.present)

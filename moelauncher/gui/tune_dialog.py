@@ -54,6 +54,7 @@ class TuneDialog(QDialog):
         self._running = False
         self._rows: dict[tuple[int, int], int] = {}
         self._levers: dict[str, QCheckBox] = {}
+        self._split_why_not = ""
         column = QVBoxLayout(self)
         column.setContentsMargins(PANE_MARGIN, PANE_MARGIN, PANE_MARGIN, PANE_MARGIN)
         column.setSpacing(GRID)
@@ -76,6 +77,9 @@ class TuneDialog(QDialog):
         row.addWidget(self.minutes)
         row.addWidget(plain_label(self.tr("minutes"), "muted"))
         row.addStretch(1)
+        self.split = QCheckBox(self.tr("Compare with a plain layer split"))
+        self.split.setObjectName("tuneSplitBox")
+        row.addWidget(self.split)
         row.addWidget(self.start)
         column.addLayout(row)
         column.addLayout(self._make_levers())
@@ -147,6 +151,25 @@ class TuneDialog(QDialog):
         row.addStretch(1)
         return row
 
+    def set_split(self, why_not: str) -> None:
+        """Whether there is a layer split to compare with; ``why_not`` says why there is none."""
+        self._split_why_not = why_not
+        self.split.setEnabled(not why_not and not self._running)
+        self.split.setToolTip(
+            plain_tip(
+                why_not
+                or self.tr(
+                    "One row more: whole layers on the GPU, as many as fit, experts not apart. "
+                    "So programs place a model that know no experts."
+                )
+            )
+        )
+
+    @property
+    def wants_split(self) -> bool:
+        """Whether the plain layer split is to be measured too."""
+        return self.split.isChecked() and not self._split_why_not
+
     def levers(self) -> tuple[str, ...]:
         """The levers that are to be tried too."""
         return tuple(lever for lever, box in self._levers.items() if box.isChecked())
@@ -186,6 +209,7 @@ class TuneDialog(QDialog):
         self.minutes.setEnabled(not running)
         for box in self._levers.values():
             box.setEnabled(not running)
+        self.split.setEnabled(not running and not self._split_why_not)
         self.cancel.setText(self.tr("Cancel") if running else self.tr("Close"))
 
     def set_progress(self, text: str, fraction: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moelauncher.core.auto_placement import Machine, forecast_on, gpus_fit
 from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.layer_split import layer_split
+from moelauncher.core.layer_split import layer_split, no_layer_split
 from moelauncher.core.placement import place
 from tests.helpers.planned_models import MIB, gpu, made_facts
 
@@ -32,7 +32,12 @@ def test_two_gpus_hold_more() -> None:
 
 
 def test_where_there_is_none_of_its_own() -> None:
-    assert layer_split(FACTS, Machine(), CONTEXT) is None
-    assert layer_split(FACTS, Machine(gpus=(gpu(64),)), CONTEXT) is None
     dense = made_facts([(400 * MIB, 0)] * 24)
-    assert layer_split(dense, Machine(gpus=(gpu(4),)), CONTEXT) is None
+    for facts, gpus, words in (
+        (FACTS, (), "Without a GPU"),
+        (FACTS, (gpu(64),), "fits on the GPU"),
+        (dense, (gpu(4),), "no experts"),
+    ):
+        assert layer_split(facts, Machine(gpus=gpus), CONTEXT) is None
+        assert words in no_layer_split(facts, Machine(gpus=gpus), CONTEXT)
+    assert no_layer_split(FACTS, Machine(gpus=(gpu(8),)), CONTEXT) == ""

@@ -16,6 +16,7 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.core.measurement import Measurement
 from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.session_state import SessionState
+from moelauncher.core.split_search import LAYER_SPLIT
 from moelauncher.core.sweep import Sweep
 from moelauncher.core.tune_events import (
     Decided,
@@ -27,9 +28,9 @@ from moelauncher.core.tune_events import (
     setting_of,
 )
 from tests.helpers.gguf_files import write_tiny_model
-from tests.helpers.scripted_session import ScriptedWindow
+from tests.helpers.scripted_session import GIB, ScriptedWindow
 
-RATES = {0: 50.0, 1: 60.0, 2: 55.0, 3: 45.0, 4: 40.0}
+RATES = {LAYER_SPLIT: 20.0, 0: 50.0, 1: 60.0, 2: 55.0, 3: 45.0, 4: 40.0}
 
 
 def scripted(job: TuneJob, sweep: Sweep, case_of: object, cancelled: object) -> Iterator[TuneEvent]:
@@ -186,3 +187,28 @@ def test_the_dialog_says_what_it_will_do(window: ScriptedWindow, qtbot: QtBot) -
     assert "unloaded first" in dialog.about.accessibleName() + dialog.about.text()
     assert window.session.state is SessionState.SELECTED
     dialog.close()
+
+
+def test_a_plain_layer_split_is_one_row_more(window: ScriptedWindow, qtbot: QtBot) -> None:
+    box = window.window.findChild(QCheckBox, "tuneSplitBox")
+    window.window.findChild(QPushButton, "tuneButton").click()
+    dialog = window.session.tuning.dialog
+    # The tiny model fits on the card: there is nothing to compare with.
+    assert not box.isEnabled()
+    assert "fits on the GPU" in box.toolTip()
+    assert not dialog.wants_split
+    dialog.close()
+    # A card that lacks one byte for all of it.
+    window.window.placement.slider.setValue(0)
+    spare = window.plan.forecast.gpus[0].spare_bytes
+    assert spare is not None
+    window.see(1.0 + (spare + 1) / GIB)
+    window.window.findChild(QPushButton, "tuneButton").click()
+    assert box.isEnabled()
+    box.setChecked(True)
+    window.window.findChild(QPushButton, "tuneStartButton").click()
+    qtbot.waitUntil(lambda: bool(dialog.verdict.text()))
+    table = dialog.findChild(QTableWidget, "tuneTable")
+    names = [table.item(row, 0).text() for row in range(table.rowCount())]
+    assert names[-1].startswith("layer split: ")
+    assert "A plain layer split" in dialog.verdict.text()
