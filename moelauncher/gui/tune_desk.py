@@ -239,7 +239,8 @@ class TuneDesk(QObject):
         assert self._search is not None
         difference = self._search.difference(number)
         if number == LAYER_SPLIT:
-            return difference
+            n_layers = self._search.setting(number).placement.n_gpu_layers
+            return self.tr("Layer split ({n} on the GPU)").format(n=n_layers)
         return ", ".join(filter(None, (str(self._label(number)), difference)))
 
     def _row(self, number: int) -> tuple[int, int]:

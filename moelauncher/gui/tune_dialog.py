@@ -28,7 +28,7 @@ from moelauncher.gui.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, PANE_MARGIN, font
 
 _ROW_HEIGHT = 26
-_WIDTH, _HEIGHT = 640, 520
+_WIDTH, _HEIGHT = 760, 560
 
 
 class TuneDialog(QDialog):

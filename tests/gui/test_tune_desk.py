@@ -210,5 +210,5 @@ def test_a_plain_layer_split_is_one_row_more(window: ScriptedWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: bool(dialog.verdict.text()))
     table = dialog.findChild(QTableWidget, "tuneTable")
     names = [table.item(row, 0).text() for row in range(table.rowCount())]
-    assert names[-1].startswith("layer split: ")
+    assert names[-1].startswith("Layer split (")
     assert "A plain layer split" in dialog.verdict.text()
