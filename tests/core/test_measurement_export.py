@@ -8,6 +8,7 @@ import json
 import shlex
 from dataclasses import replace
 
+from moelauncher.core.llama_commands import join_arguments
 from moelauncher.core.measurement import BENCH, LAYERS
 from moelauncher.core.measurement_export import to_csv, to_json, to_markdown
 from tests.core.test_measurement_store import SETTING, measurement
@@ -82,7 +83,8 @@ def test_the_last_layers_and_a_layer_split_have_commands_too() -> None:
         source=BENCH,
     )
     text = to_markdown([last, split], FACTS)
-    assert r"'blk\.(10|11)\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU'" in text
+    pattern = r"blk\.(10|11)\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU"
+    assert join_arguments([pattern]) in text  # quoted for this system's shell
     assert "-ngl 6 -ts 3/1" in text
     assert "layer split: 6 layers on the GPU" in text
 
