@@ -61,7 +61,8 @@ def test_a_short_form_without_a_gpu_is_short(pane: MemoryPane) -> None:
 
 def test_a_long_verdict_stands_below_with_its_short_form_above(pane: MemoryPane) -> None:
     text = (
-        "2.0 GiB too much on the GPU: move 5 more expert layers to the CPU, or shrink the context"
+        "2.0 GiB too much on the GPU: move 5 more expert layers to the CPU, or shrink the context "
+        "to 8,192 tokens, or keep the KV cache in q8_0"
     )
     pane.set_forecast(forecast(device(expert_bytes=8 * GIB), text=text))
     assert pane.verdict.text() == "2.0 GiB over"
