@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.device_bandwidth import BandwidthFile, Bandwidths
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import RAM
+from moelauncher.core.forecast import RAM, forecast
 from moelauncher.core.launch_plan import LaunchPlan
 from moelauncher.core.measurement import StopSpeed
 from moelauncher.core.model_facts import ModelFacts
@@ -135,7 +135,7 @@ class OutlookDesk(QObject):
         measured = {} if dense else {one.stop: one.median for one in speeds}
         foretold = {
             stop: rate
-            for stop, rate in enumerate(() if dense else expected)
+            for stop, rate in enumerate(() if dense or plan.imagined_gpu else expected)
             if rate is not None and (stop >= len(fits) or fits[stop] is not False)
         }
         if len(measured) > 1:
@@ -153,16 +153,11 @@ class OutlookDesk(QObject):
         if key == self._shown_of:
             return
         self._shown_of = key
-        # Without a GPU all stops are one place, and a GPU that is not there has no speed.
-        if not names or plan.imagined_gpu:
-            self._outlook = None
-            return
         self._outlook = speed_outlook(tune_plan(facts, machine, choices), speeds, basis)
 
     def _show_traffic(self, facts: ModelFacts, plan: LaunchPlan) -> None:
         """The three figures behind the speed of the placement in view, and the prediction."""
-        n_ctx = plan.choices.context.n_ctx
-        read = token_traffic(facts, plan.shown, plan.forecast, n_ctx, min(DEPTH_TOKENS, n_ctx))
+        read = self._read(facts, plan)
         vram = self.tr("{size} VRAM").format(size=format_bytes(round(read.vram_bytes)))
         ram = self.tr("{size} RAM").format(size=format_bytes(round(read.ram_bytes)))
         # What rounds to nothing is no news.
@@ -173,12 +168,20 @@ class OutlookDesk(QObject):
             "where it lies. Only activations cross the bus ({bus}), not weights: that is why "
             "experts in RAM are not slow."
         ).format(bus=format_bytes(round(read.bus_bytes)))
-        if not plan.imagined_gpu:
-            expected, why = self._expected(read, plan)
-            if expected:
-                text = self.tr("{rate} expected · {parts}").format(rate=expected, parts=text)
-                tip += "\n" + self.tr("{rate} expected: {why}.").format(rate=expected, why=why)
-        self._window.speed.set_traffic("" if plan.imagined_gpu else text, tip)
+        expected, why = self._expected(read, plan)
+        if expected:
+            text = self.tr("{rate} expected · {parts}").format(rate=expected, parts=text)
+            tip += "\n" + self.tr("{rate} expected: {why}.").format(rate=expected, why=why)
+        self._window.speed.set_traffic(text, tip)
+
+    def _read(self, facts: ModelFacts, plan: LaunchPlan) -> TokenTraffic:
+        """What a token reads where the model will lie: not on a GPU that is only imagined."""
+        context = plan.choices.context
+        placement, expected = plan.shown, plan.forecast
+        if plan.imagined_gpu:
+            placement, expected = plan.placement, forecast(facts, plan.placement, context)
+        depth = min(DEPTH_TOKENS, context.n_ctx)
+        return token_traffic(facts, placement, expected, context.n_ctx, depth)
 
     def _expected(self, read: TokenTraffic, plan: LaunchPlan) -> tuple[str, str]:
         """The speed to expect of the placement in view, and what that rests on."""
