@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
+from moelauncher.commands.kept_measurements import open_store
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
+from moelauncher.core.auto_placement import Machine
 from moelauncher.core.device_bandwidth import BandwidthFile, Bandwidths
+from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import RAM
+from moelauncher.core.launch_plan import LaunchChoices
+from moelauncher.core.machine_identity import machine_identity
+from moelauncher.core.measurement import StopSpeed, model_fingerprint, speeds_by_stop
+from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.paths import app_paths
 from moelauncher.core.speed_estimate import SpeedBasis, basis_of
+from moelauncher.core.speed_outlook import speed_outlook
 from moelauncher.core.speed_prediction import hardware_model
+from moelauncher.core.tune_plan import tune_plan
 from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.child import Child
+from moelauncher.engine.dry_run import describe_devices
+from moelauncher.meters.meter_thread import default_sources, read_machine
 
 
 def known_bandwidths(
@@ -31,6 +43,45 @@ def known_bandwidths(
     except LauncherError as error:
         note(error.sentence)
         return Bandwidths({**known.bytes_s, **found})
+
+
+def speed_basis(
+    options: argparse.Namespace,
+    facts: ModelFacts,
+    machine: Machine,
+    context: ContextSettings,
+    child: Child,
+) -> SpeedBasis:
+    """What is known so far, for a plan: nothing is measured for it.
+
+    Measurements of the model, else bandwidths of this machine, else usual hardware; always the
+    last for GPUs that are only pretended.
+    """
+    if any(gpu.pretended for gpu in machine.gpus):
+        return basis_of(())
+    devices = describe_devices(child)
+    snapshot = read_machine(default_sources(lambda: devices))
+    name = machine_identity(devices, snapshot, "").name
+    known = BandwidthFile(app_paths(options.basedir).bandwidths_file).read(name)
+    hardware = basis_of((), hardware_model(known, [gpu.name for gpu in machine.gpus]))
+    plan = tune_plan(facts, machine, LaunchChoices(0, None, options.which, context, True))
+    return speed_outlook(plan, _measured(options, facts, name), hardware).basis
+
+
+def _measured(options: argparse.Namespace, facts: ModelFacts, machine: str) -> list[StopSpeed]:
+    if not app_paths(options.basedir).measurements_file.exists():
+        return []
+    store = open_store(options)
+    if store is None:
+        return []
+    try:
+        found = store.of_model(model_fingerprint(facts), machine)
+    except LauncherError as error:
+        note(error.sentence)
+        return []
+    finally:
+        store.close()
+    return list(speeds_by_stop(found, dense=not facts.expert_layers))
 
 
 def hardware_basis(basedir: Path | None, machine: str, session: Session) -> SpeedBasis:

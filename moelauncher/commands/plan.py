@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from moelauncher.commands import arguments
+from moelauncher.commands.expected_speed import speed_basis
 from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.machine import context_of, machine_of, plan_for
 from moelauncher.commands.model import chosen_model
@@ -12,6 +13,7 @@ from moelauncher.commands.terminal import note, out, out_json
 from moelauncher.core.auto_placement import forecast_on, helpful_text
 from moelauncher.core.catalog import entry_as_json, entry_of
 from moelauncher.core.plan_document import context_warning, plan_document, plan_text
+from moelauncher.core.speed_outlook import expected_speed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
             which=options.which,
             tensor_split=options.tensor_split,
         )
+        basis = speed_basis(options, facts, machine, context, child)
     finally:
         child.close()
     result = forecast_on(facts, plan.placement, context, machine, plan.dry_run)
@@ -65,12 +68,16 @@ def run(options: argparse.Namespace) -> int:
         result,
         explicit_split=options.tensor_split is not None,
     )
+    speed = expected_speed(facts, plan.placement, result, context.n_ctx, basis)
     if options.json:
         for remark in (context_warning(facts, context.n_ctx), result.note):
             if remark:
                 note(remark)
         model = entry_as_json(entry_of(facts.path))
-        out_json(plan_document(model, facts, plan.placement, result, context, text=text))
+        document = plan_document(
+            model, facts, plan.placement, result, context, text=text, speed=speed
+        )
+        out_json(document)
     else:
-        out(plan_text(facts, plan.placement, result, context, text=text))
+        out(plan_text(facts, plan.placement, result, context, text=text, speed=speed))
     return 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moelauncher.core.forecast import DeviceForecast, MemoryForecast
     from moelauncher.core.model_facts import ModelFacts
     from moelauncher.core.placement import Placement
+    from moelauncher.core.speed_outlook import ExpectedSpeed
 
 
 def plan_document(
@@ -29,6 +30,7 @@ def plan_document(
     context: ContextSettings,
     *,
     text: str | None = None,
+    speed: ExpectedSpeed | None = None,
 ) -> dict[str, object]:
     """One JSON document. ``model`` is the entry as ``list --json`` prints it.
 
@@ -43,6 +45,7 @@ def plan_document(
         "fits": forecast.fits,
         "spare_bytes": forecast.spare_bytes,
         "text": text or forecast.text,
+        **({} if speed is None else {"speed": speed.to_json()}),
         "commands": {
             "llama_server": llama_server_command(facts, placement, context),
             "llama_bench": llama_bench_command(facts, placement, context),
@@ -98,6 +101,7 @@ def plan_text(
     context: ContextSettings,
     *,
     text: str | None = None,
+    speed: ExpectedSpeed | None = None,
 ) -> str:
     """The plan as the terminal shows it: a sentence, a table, the verdict, the commands."""
     settings = tr("Context {ctx}, KV cache {kv_type}, ubatch {ubatch}.").format(
@@ -114,6 +118,7 @@ def plan_text(
         "",
         text or forecast.text,
         *((forecast.note,) if forecast.note else ()),
+        *(() if speed is None else (speed.text,)),
         "",
         tr("The same in llama.cpp's own programs:"),
         llama_server_command(facts, placement, context),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moelauncher.core.measurement import StopSpeed
-from moelauncher.core.speed_estimate import DEPTH_TOKENS, MODEL, SpeedBasis
+from moelauncher.core.speed_estimate import DEPTH_TOKENS, MODEL, SpeedBasis, basis_text
 from moelauncher.core.speed_prediction import (
     SpeedModel,
     TokenTraffic,
@@ -18,7 +19,14 @@ from moelauncher.core.speed_prediction import (
     scaled_to,
     token_traffic,
 )
+from moelauncher.core.translate import tr
 from moelauncher.core.tune_plan import TunePlan
+from moelauncher.core.units import format_bytes, format_rate
+
+if TYPE_CHECKING:
+    from moelauncher.core.forecast import MemoryForecast
+    from moelauncher.core.model_facts import ModelFacts
+    from moelauncher.core.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,57 @@ def speed_outlook(
         for stop, read in zip(plan.stops, reads, strict=True)
     )
     return SpeedOutlook(curve, basis)
+
+
+@dataclass(frozen=True)
+class ExpectedSpeed:
+    """One placement's speed, said before it is loaded; ``tok_s`` None: it streams from the disk."""
+
+    traffic: TokenTraffic
+    basis: SpeedBasis
+    tok_s: float | None
+
+    def to_json(self) -> dict[str, object]:
+        """As ``plan --json`` tells it; bytes are those of one token."""
+        return {
+            "tok_s": self.tok_s,
+            "basis": self.basis.kind,
+            "error": self.basis.model.error,
+            "vram_bytes": round(self.traffic.vram_bytes),
+            "ram_bytes": round(self.traffic.ram_bytes),
+            "bus_bytes": round(self.traffic.bus_bytes),
+        }
+
+    @property
+    def text(self) -> str:
+        """Two sentences for the terminal."""
+        reads = tr("One token reads {vram} of VRAM and {ram} of RAM; {bus} cross the bus.").format(
+            vram=format_bytes(round(self.traffic.vram_bytes)),
+            ram=format_bytes(round(self.traffic.ram_bytes)),
+            bus=format_bytes(round(self.traffic.bus_bytes)),
+        )
+        if not self.traffic.vram_bytes:
+            ram = format_bytes(round(self.traffic.ram_bytes))
+            reads = tr("One token reads {ram} of RAM.").format(ram=ram)
+        if self.tok_s is None:
+            return tr("It will be as fast as the disk is.") + " " + reads
+        rate = tr("Expected speed: about {rate} ({why}).").format(
+            rate=format_rate(self.tok_s), why=basis_text(self.basis)
+        )
+        return f"{rate} {reads}"
+
+
+def expected_speed(
+    facts: ModelFacts,
+    placement: Placement,
+    forecast: MemoryForecast,
+    n_ctx: int,
+    basis: SpeedBasis,
+) -> ExpectedSpeed:
+    """What ``basis`` foretells for a placement, so far into a chat as speeds are told for."""
+    read = token_traffic(facts, placement, forecast, n_ctx, min(DEPTH_TOKENS, n_ctx))
+    rate = None if forecast.streams_from_disk else basis.model.tok_s(read)
+    return ExpectedSpeed(read, basis, rate)
 
 
 def plan_traffic(plan: TunePlan) -> list[TokenTraffic]:

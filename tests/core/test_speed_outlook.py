@@ -11,7 +11,7 @@ from moelauncher.core.forecast import RAM
 from moelauncher.core.launch_plan import LaunchChoices
 from moelauncher.core.measurement import StopSpeed
 from moelauncher.core.speed_estimate import BANDWIDTH, MODEL, basis_of
-from moelauncher.core.speed_outlook import speed_outlook
+from moelauncher.core.speed_outlook import expected_speed, speed_outlook
 from moelauncher.core.speed_prediction import hardware_model
 from moelauncher.core.tune_plan import TunePlan, tune_plan
 from tests.helpers.planned_models import gpu, truth_facts
@@ -64,3 +64,30 @@ def test_a_dense_model_has_layers_on_the_gpu(plan: TunePlan) -> None:
     assert not plan.dense
     assert facts.expert_layers
     assert plan.index_of(7) == 7
+
+
+def test_a_plan_says_what_to_expect_and_what_is_behind_it(plan: TunePlan) -> None:
+    hardware = basis_of((), hardware_model(Bandwidths({RAM: 40e9, "RTX": 330e9}), ["RTX"]))
+    stop = plan.stops[24]
+    speed = expected_speed(plan.facts, stop.placement, stop.forecast, 4096, hardware)
+    document = speed.to_json()
+    assert document["basis"] == BANDWIDTH
+    assert document["tok_s"] == pytest.approx(44.3, rel=0.3)
+    assert document["vram_bytes"] > 1 << 30  # type: ignore[operator]
+    assert 0 < document["bus_bytes"] < 1 << 20  # type: ignore[operator]
+    assert "KiB cross the bus" in speed.text
+    assert "about 5" in speed.text
+
+
+def test_what_streams_from_the_disk_has_no_speed_to_tell(plan: TunePlan) -> None:
+    little = tune_plan(
+        plan.facts,
+        Machine((gpu(11.5, "RTX"),), ram_free_bytes=4 << 30, ram_total_bytes=8 << 30),
+        plan.stops[40].choices,
+    )
+    stop = little.stops[40]
+    assert stop.forecast.streams_from_disk
+    speed = expected_speed(little.facts, stop.placement, stop.forecast, 4096, basis_of(()))
+    assert speed.tok_s is None
+    assert "disk" in speed.text
+    assert speed_outlook(little, (), basis_of(())).curve[40] is None
