@@ -27,6 +27,7 @@ from moelauncher.core.settings import Settings
 from moelauncher.core.sweep import Search
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
+from moelauncher.core.weight_probes import RefusedWeights
 from moelauncher.core.window_state import StateFile
 from moelauncher.engine.answers import run_answers
 from moelauncher.engine.backend_modules import wish_for
@@ -38,6 +39,7 @@ from moelauncher.engine.dry_run import dry_run, make_acceptor
 from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.tune import run_tune
+from moelauncher.engine.weight_support import refused_weights
 from moelauncher.gui.services import Services, no_hub
 from moelauncher.meters.condition_watch import MachineWatch
 from moelauncher.meters.meter_thread import default_sources
@@ -86,6 +88,7 @@ class Rooms:
             probe_devices=self._probe_devices,
             examine=partial(examine_anew, self._paths, settings),
             newest_release=_newest_release,
+            refused_weights=self._refused_weights,
         )
 
     def _dry_run(
@@ -106,6 +109,12 @@ class Rooms:
             )
         except ChildUnavailableError as error:
             return DryRunResult(problem=error.message)
+
+    def _refused_weights(self, facts: ModelFacts, gpus: Sequence[str]) -> RefusedWeights:
+        """On a pool thread."""
+        if not self.watch.room_to_ask():
+            return {}
+        return refused_weights(self.child, facts, gpus)
 
     def _probe_devices(self) -> Sequence[BackendDevice]:
         """On a pool thread. By a fresh child: the one before may hold on to what is gone."""

@@ -23,6 +23,7 @@ from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_devices, dry_run_or_problem
+from moelauncher.engine.weight_support import refused_weights
 from moelauncher.meters.meter_thread import default_sources, read_machine
 
 
@@ -44,8 +45,8 @@ def context_of(options: argparse.Namespace) -> ContextSettings:
     )
 
 
-def machine_of(options: argparse.Namespace, child: Child) -> Machine:
-    """GPUs and memory. With ``--gpu`` no device is touched."""
+def machine_of(options: argparse.Namespace, child: Child, facts: ModelFacts) -> Machine:
+    """GPUs and memory, and what of ``facts`` the GPUs refuse. With ``--gpu`` none is touched."""
     wishes: list[GpuWish] = getattr(options, "gpu", None) or []
     if wishes:
         return _pretended(options, wishes)
@@ -57,7 +58,13 @@ def machine_of(options: argparse.Namespace, child: Child) -> Machine:
         devices = []
     snapshot = read_machine(default_sources(lambda: devices))
     machine = launch_plan.machine_of(devices, snapshot, OwnShare(), {}, options.leave_free)
-    return _with_ram(machine, options)
+    names = [gpu.name for gpu in machine.gpus]
+    try:
+        refused = refused_weights(child, facts, names)
+    except LauncherError as error:
+        note(error.sentence)
+        refused = {}
+    return _with_ram(replace(machine, refused_weights=refused), options)
 
 
 def _pretended(options: argparse.Namespace, wishes: list[GpuWish]) -> Machine:

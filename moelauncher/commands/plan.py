@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     context = context_of(options)
     child = make_child(options)
     try:
-        machine = machine_of(options, child)
+        machine = machine_of(options, child, facts)
         plan = plan_for(
             facts,
             machine,

@@ -50,7 +50,7 @@ class Session:
         self.child = make_child(options)
         self._engine: LlamaEngine | None = None
         try:
-            self.machine: Machine = machine_of(options, self.child)
+            self.machine: Machine = machine_of(options, self.child, facts)
         except BaseException:
             self.child.close()
             raise

@@ -14,6 +14,7 @@ from moelauncher.core.forecast import DryRunResult, Margins, MemoryForecast, for
 from moelauncher.core.forecast_text import over_full_text
 from moelauncher.core.kv_cache import CELL_PADDING
 from moelauncher.core.placement import Placement, PlacementDevice, expert_stops, place
+from moelauncher.core.weight_probes import RefusedWeights
 
 if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
@@ -36,6 +37,8 @@ class Machine:
     ram_free_bytes: int | None = None
     ram_total_bytes: int | None = None
     margins: Margins = field(default_factory=Margins)
+    #: As far as it was asked: of the models that were looked at.
+    refused_weights: RefusedWeights = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def forecast_on(
         ram_total_bytes=machine.ram_total_bytes,
         dry_run=dry_run,
         use_mmap=use_mmap,
+        refused_weights=machine.refused_weights,
     )
 
 

@@ -21,8 +21,9 @@ from moelauncher.core.kv_cache import (
     recurrent_bytes_per_layer,
 )
 from moelauncher.core.layer_bytes import pads_rows, row_padding
-from moelauncher.core.placement import MAIN_MEMORY
+from moelauncher.core.placement import MAIN_MEMORY, is_routed_expert, tensor_device
 from moelauncher.core.units import MIB
+from moelauncher.core.weight_probes import RefusedWeights, weight_probes
 
 if TYPE_CHECKING:
     from moelauncher.core.engine_protocol import ContextSettings
@@ -189,11 +190,13 @@ def forecast(
     ram_total_bytes: int | None = None,
     dry_run: DryRunResult | None = None,
     use_mmap: bool = True,
+    refused_weights: RefusedWeights | None = None,
 ) -> MemoryForecast:
     """What a load under ``placement`` takes of each device.
 
     ``dry_run`` must be of the same facts, placement and context. It is not asked where a
-    device is pretended, nor where it failed; ``note`` then says why.
+    device is pretended, nor where it failed; ``note`` then says why. ``refused_weights``: what
+    the GPUs cannot compute with; it stays in main memory.
     """
     margins = margins or Margins()
     note = dry_run.problem if dry_run is not None else ""
@@ -202,6 +205,8 @@ def forecast(
     pretended = any(device.pretended for device in placement.devices)
     answered = None if dry_run is None or dry_run.problem or pretended else dry_run
     sums = _sums(facts, placement, context, use_mmap)
+    if refused_weights and not pretended:
+        _keep_in_ram(sums, facts, placement, refused_weights)
     if answered is None:
         compute = estimate_compute_bytes(facts, placement, context)
     else:
@@ -289,6 +294,39 @@ def _sums(
     elif padding is not None and output != MAIN_MEMORY and pads[output]:
         sums[output].dense_bytes += padding.output
     return sums
+
+
+def _keep_in_ram(
+    sums: list[_Sums],
+    facts: ModelFacts,
+    placement: Placement,
+    refused: RefusedWeights,
+) -> None:
+    """Take the tensors that their GPUs refuse into main memory."""
+    ram = sums[MAIN_MEMORY]
+    kept = {
+        name: {
+            tensor
+            for probe, tensors in weight_probes(facts).items()
+            if probe in refused.get(name, ())
+            for tensor in tensors
+        }
+        for name in (device.name for device in placement.devices)
+    }
+    for tensor in facts.tensors:
+        tied = facts.tied_output and tensor.name == "token_embd.weight"
+        device = placement.layer_devices[-1] if tied else tensor_device(placement, tensor)
+        if device == MAIN_MEMORY:
+            continue
+        if tensor.name not in kept[placement.devices[device].name]:
+            continue
+        if is_routed_expert(tensor.name):
+            sums[device].expert_bytes -= tensor.n_bytes
+            ram.expert_bytes += tensor.n_bytes
+        else:
+            sums[device].dense_bytes -= tensor.n_bytes
+            # The copy of a tied matrix is one with the embedding again.
+            ram.dense_bytes += 0 if tied else tensor.n_bytes
 
 
 def tied_matrix_bytes(facts: ModelFacts) -> int:

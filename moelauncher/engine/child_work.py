@@ -29,6 +29,7 @@ from moelauncher.engine.native import Native, load_native, log_to
 from moelauncher.engine.placement_json import context_from_json, placement_from_json
 from moelauncher.engine.placement_overrides import NativePlacement
 from moelauncher.engine.vulkan_survey import survey_here
+from moelauncher.engine.weight_support import answer_probes
 
 #: What llama.cpp puts before a reason: its function names, and what it was doing.
 _PREAMBLE = re.compile(r"^(?:\w+: )*(?:error loading model(?: \w+)*: )*(?:\w+: )*")
@@ -156,6 +157,7 @@ OPERATIONS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "vulkan": _vulkan,
     "answers_open": _answers_open,
     "answers_ask": _answers_ask,
+    "weight_support": answer_probes,
     "bench_open": bench_open,
     "bench_repeat": bench_repeat,
 }

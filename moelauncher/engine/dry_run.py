@@ -6,6 +6,7 @@ llama.cpp's reason. Blocks for 0.1 to 10 s: pool jobs and engine threads only.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -28,6 +29,10 @@ from moelauncher.engine.load_log import CacheReport, LoadLog, parse_load_log
 from moelauncher.engine.placement_json import context_to_json, placement_to_json
 
 _CACHED_RESULTS = 256
+#: A GPU backend takes tensors of some size only, and ggml aborts over a cache beyond that.
+_TOO_LARGE_A_PIECE = re.compile(
+    r"pre-allocated tensor \(cache_\w+.*?\) in a buffer \((\w+)\) that cannot run"
+)
 
 _Outcome = DryRunResult | LauncherError
 _cache_lock = threading.Lock()
@@ -59,8 +64,8 @@ def dry_run(
 
     ``facts`` makes the shares exact where a cache lies on several devices and its layers
     differ. With pretended GPUs the child is not asked, and ``problem`` says so. Raises
-    LauncherError where llama.cpp refuses the file or these settings, ChildUnavailableError where
-    nothing could be learnt, Cancelled.
+    LauncherError where llama.cpp refuses the file or these settings, ChildUnavailableError
+    where nothing could be learnt, Cancelled.
     """
     if any(device.pretended for device in placement.devices):
         return DryRunResult(problem=tr("GPUs that are not there are planned by formula."))
@@ -72,11 +77,25 @@ def dry_run(
         except ChildUnavailableError:
             raise
         except LauncherError as error:
-            outcome = error
+            outcome = _in_plain_words(error)
         _remember(child, key, outcome)
     if isinstance(outcome, LauncherError):
         raise LauncherError(outcome.message, outcome.hint, outcome.details)
     return outcome
+
+
+def _in_plain_words(error: LauncherError) -> LauncherError:
+    """The refusal, where llama.cpp's own words lead astray."""
+    match = _TOO_LARGE_A_PIECE.search(error.message)
+    if match is None:
+        return error
+    return LauncherError(
+        tr("The context is too large for {device}: one layer's part of it fits no buffer.").format(
+            device=match[1]
+        ),
+        tr("Choose a smaller context or a smaller KV type."),
+        error.sentence,
+    )
 
 
 def dry_run_or_problem(

@@ -11,6 +11,7 @@ from moelauncher.gui.theme import font
 
 SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 SMALLEST = 256
+LARGEST = 1 << 30
 
 
 class ContextCombo(ChevronComboBox):
@@ -97,9 +98,8 @@ class ContextCombo(ChevronComboBox):
 
     def _take(self) -> None:
         typed = parse_tokens(self.currentText())
-        size = self._size if typed is None else max(SMALLEST, typed)
-        if self._maximum is not None:
-            size = min(size, self._maximum)
+        # Beyond what the model was trained for is the user's to try; the pane warns of it.
+        size = self._size if typed is None else min(max(SMALLEST, typed), LARGEST)
         self.setEditText(self._text_of(size))
         if size != self._size:
             self._size = size

@@ -34,6 +34,7 @@ from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.load_accounts import LoadAccounts
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.plan_advice import Advice, advise, untold
+from moelauncher.gui.refused_weights import RefusedWeightsDesk
 from moelauncher.gui.remembered_choices import RememberedChoices
 from moelauncher.gui.services import Services
 
@@ -82,6 +83,8 @@ class Planner(QObject):
         self._dry_runs.refused.connect(self.refused)
         self.facts: ModelFacts | None = None
         self.plan: LaunchPlan | None = None
+        self._refused = RefusedWeightsDesk(services, jobs, self)
+        self._refused.learned.connect(self._machine_changed)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
@@ -111,6 +114,7 @@ class Planner(QObject):
             self._window.memory.set_forecast(None)
             self.plan_changed.emit()
             return
+        self._refused.ask(facts, [gpu.name for gpu in self._machine.gpus])
         remembered = self._choices.of(facts)
         self._auto = remembered is None or remembered.get("auto") is True
         values = self._choices.values(remembered or {}, facts)
@@ -250,10 +254,13 @@ class Planner(QObject):
             records=self._accounts.records,
             had_context=self._accounts.had_context,
         )
+        machine = replace(machine, refused_weights=dict(self._refused.known))
         if not anyway and _alike(machine, self._machine):
             return
         same_gpus = [gpu.name for gpu in machine.gpus] == [gpu.name for gpu in self._machine.gpus]
         self._machine = machine
+        if not same_gpus:
+            self._refused.ask(self.facts, [gpu.name for gpu in machine.gpus])
         self.machine_changed.emit()
         if self.facts is None:
             return
@@ -385,7 +392,7 @@ def _alike(one: Machine, other: Machine) -> bool:
     """Whether a forecast on both reads the same."""
     if [gpu.name for gpu in one.gpus] != [gpu.name for gpu in other.gpus]:
         return False
-    if one.margins != other.margins:
+    if (one.margins, one.refused_weights) != (other.margins, other.refused_weights):
         return False
     pairs = [(one.ram_free_bytes, other.ram_free_bytes)]
     pairs += [(a.free_bytes, b.free_bytes) for a, b in zip(one.gpus, other.gpus, strict=True)]

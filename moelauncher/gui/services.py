@@ -24,6 +24,7 @@ from moelauncher.core.same_answers import AnswersJob, AnswersProgress, AnswersRu
 from moelauncher.core.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.tune_events import TuneRunner
+from moelauncher.core.weight_probes import RefusedWeights
 from moelauncher.core.window_state import StateFile
 
 
@@ -57,6 +58,11 @@ def no_answers(
     return iter(())
 
 
+def nothing_refused(facts: ModelFacts, gpus: Sequence[str]) -> RefusedWeights:
+    """Stands where no GPU can be asked."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything that the window is wired to."""
@@ -85,3 +91,5 @@ class Services:
     probe_devices: Callable[[], Sequence[BackendDevice]] = tuple
     #: Pool thread; the newest release. Raises LauncherError where nobody is reached.
     newest_release: Callable[[], Release] = no_release_site
+    #: Pool thread; what GPUs (by llama.cpp's names) cannot compute with of a model.
+    refused_weights: Callable[[ModelFacts, Sequence[str]], RefusedWeights] = nothing_refused

@@ -5,13 +5,18 @@ One process a placement, on the Vulkan build and Mesa's software device.
 
 import pytest
 
+from moelauncher.core.default_gpus import default_gpus
 from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.forecast import forecast
 from moelauncher.core.gguf_header import read_header
 from moelauncher.core.model_facts import facts_of
 from moelauncher.core.placement import PlacementDevice, place
 from moelauncher.core.sample_model import build_sample_model
+from moelauncher.core.weight_probes import weight_probes
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run
+from moelauncher.engine.weight_support import refused_weights
+from tests.helpers.truth_models import write_truth_model
 from tests.helpers.vulkan_build import require_vulkan_build, run_probe, vulkan_environment
 
 pytestmark = pytest.mark.vulkan
@@ -86,6 +91,25 @@ def test_forecasts_of_the_sample_model_are_what_is_allocated(environment, sample
     assert len(loads) == 31 * 4
     assert not any(load["problem"] for load in loads)
     _check(loads)
+
+
+def test_weights_that_the_device_does_not_take_are_planned_in_ram(environment, child, tmp_path):
+    """The software device takes tensors of up to 128 MiB: neither output matrix nor ``down``."""
+    model = write_truth_model(tmp_path, "qwen3-30b-a3b-q4_k_m", n_layer=1)
+    facts = facts_of([read_header(model)])
+    (device,) = (gpu.name for gpu in default_gpus(describe_devices(child)))
+    refused = refused_weights(child, facts, [device])
+    names = [name for probe in refused[device] for name in weight_probes(facts)[probe]]
+    assert sorted(names) == ["blk.0.ffn_down_exps.weight", "output.weight"]
+    placement = place(facts, [PlacementDevice(device, None)], cpu_moe=0)
+    whole, kept = (
+        forecast(facts, placement, ContextSettings(), refused_weights=weights)
+        for weights in (None, refused)
+    )
+    moved = whole.gpus[0].weights_bytes - kept.gpus[0].weights_bytes
+    assert moved == sum(tensor.n_bytes for tensor in facts.tensors if tensor.name in names)
+    assert kept.ram.weights_bytes == whole.ram.weights_bytes + moved
+    _check(run_probe(environment, "sizes", str(model)))
 
 
 def _check(loads):

@@ -52,9 +52,10 @@ def test_the_model_s_maximum_ends_the_list(combo: ContextCombo) -> None:
     assert combo.sizes[-1] == 131072
 
 
-def test_more_than_the_maximum_becomes_the_maximum(qtbot, combo: ContextCombo) -> None:
+def test_more_than_the_model_was_trained_for_can_be_typed(qtbot, combo: ContextCombo) -> None:
     combo.set_maximum(40960)
-    assert enter(qtbot, combo, "1000k") == [40960]
+    assert enter(qtbot, combo, "1M") == [1 << 20]
+    assert enter(qtbot, combo, "9000M") == [1 << 30]
 
 
 def test_setting_a_size_tells_nobody(qtbot, combo: ContextCombo) -> None:

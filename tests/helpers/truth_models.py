@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -61,15 +61,19 @@ class _Truth:
     rows: tuple[_Row, ...]
 
 
-def write_truth_model(folder: Path, name: str) -> Path:
+def write_truth_model(folder: Path, name: str, *, n_layer: int | None = None) -> Path:
     """Write the model ``name`` (one of :data:`TRUTH_MODELS`) unless it is there; returns its path.
+
+    ``n_layer`` cuts it off after so many blocks: a load reads through the holes as well.
 
     The file is sparse where the file system can do that; it is never filled with data.
     """
-    path = folder / f"{name}.gguf"
+    path = folder / (f"{name}.gguf" if n_layer is None else f"{name}-{n_layer}-layers.gguf")
     if path.exists():
         return path
     truth = _BUILDERS[name]()
+    if n_layer is not None:
+        truth = _cut(truth, n_layer)
     half = path.with_suffix(f".{os.getpid()}.part")
     writer = GGUFWriter(str(half), truth.arch)
     writer.add_name(name)
@@ -92,6 +96,16 @@ def write_truth_model(folder: Path, name: str) -> Path:
         file.truncate(-(-half.stat().st_size // 32) * 32 + data_bytes)
     half.replace(path)
     return path
+
+
+def _cut(truth: _Truth, n_layer: int) -> _Truth:
+    """The first ``n_layer`` blocks, of a model without lists a block in its metadata."""
+    kept = tuple(
+        row
+        for row in truth.rows
+        if not row[0].startswith("blk.") or int(row[0].split(".")[1]) < n_layer
+    )
+    return replace(truth, rows=kept, keys={**truth.keys, "block_count": n_layer})
 
 
 def _keep_holes(file: BinaryIO) -> None:

@@ -15,10 +15,12 @@ from moelauncher.core.forecast import DeviceForecast, DryRunResult, forecast
 from moelauncher.core.gguf_header import read_header
 from moelauncher.core.model_facts import ModelFacts, facts_of
 from moelauncher.core.placement import Placement, PlacementDevice, place
+from moelauncher.core.weight_probes import RefusedWeights
 from moelauncher.engine.child import Child
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.dry_run import dry_run_or_problem
 from moelauncher.engine.llama_engine import LlamaEngine
+from moelauncher.engine.weight_support import refused_weights
 from tests.helpers.engines import GREEDY, run
 from tests.helpers.gguf_files import RUNNABLE_KINDS, write_tiny_model
 from tests.helpers.truth_models import write_truth_model
@@ -34,8 +36,13 @@ def gpus() -> list[PlacementDevice]:
     return [PlacementDevice(gpu.name, gpu.free_bytes, gpu.total_bytes) for gpu in gpus]
 
 
-def request_for(facts: ModelFacts, placement: Placement, context: ContextSettings) -> LoadRequest:
-    plan = forecast(facts, placement, context)
+def request_for(
+    facts: ModelFacts,
+    placement: Placement,
+    context: ContextSettings,
+    refused: RefusedWeights | None = None,
+) -> LoadRequest:
+    plan = forecast(facts, placement, context, refused_weights=refused)
     weights = {device.name: device.weights_bytes for device in plan.gpus}
     return LoadRequest(facts.path, placement, context, expected_gpu_weights=weights)
 
@@ -99,8 +106,9 @@ def _load(
     context: ContextSettings,
 ) -> dict[str, Any]:
     placement = place(facts, gpus(), cpu_moe=stop)
+    refused = refused_weights(child, facts, [gpu.name for gpu in placement.devices])
     expected = dry_run_or_problem(child, facts.path, placement, context, facts=facts)
-    outcome = run(engine, request_for(facts, placement, context))
+    outcome = run(engine, request_for(facts, placement, context, refused))
     return {
         "kind": kind,
         "stop": stop,
@@ -108,8 +116,8 @@ def _load(
         "problem": expected.problem,
         "error": str(getattr(outcome.end, "error", "")),
         "mismatches": () if expected.problem else outcome.report.mismatches,
-        "formula": _gpu_bytes(facts, placement, context, None),
-        "dry_run": _gpu_bytes(facts, placement, context, expected),
+        "formula": _gpu_bytes(facts, placement, context, None, refused),
+        "dry_run": _gpu_bytes(facts, placement, context, expected, refused),
         "real": {} if expected.problem else _real(outcome.report, placement),
     }
 
@@ -119,8 +127,9 @@ def _gpu_bytes(
     placement: Placement,
     context: ContextSettings,
     expected: DryRunResult | None,
+    refused: RefusedWeights,
 ) -> dict[str, int]:
-    (gpu,) = forecast(facts, placement, context, dry_run=expected).gpus
+    (gpu,) = forecast(facts, placement, context, dry_run=expected, refused_weights=refused).gpus
     return _by_kind(gpu)
 
 
@@ -152,8 +161,8 @@ def refused(folder: Path) -> list[dict[str, Any]]:
     size_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     size_bytes *= resource.getpagesize()
     (gpu,) = gpus()
-    large = write_truth_model(folder, "qwen3-30b-a3b-q4_k_m")
-    room_bytes = large.stat().st_size + (4 << 30)  # it is mapped whole, and then loaded
+    large = write_truth_model(folder, "qwen3-30b-a3b-q4_k_m", n_layer=8)
+    room_bytes = large.stat().st_size + (1 << 30)  # it is mapped whole, and then loaded
     resource.setrlimit(resource.RLIMIT_AS, (size_bytes + room_bytes,) * 2)
     outcomes = []
     engine = LlamaEngine()
