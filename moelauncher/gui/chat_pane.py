@@ -184,4 +184,4 @@ class ChatPane(QWidget):
     # Qt's own
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(360, 240)
+        return QSize(320, 240)

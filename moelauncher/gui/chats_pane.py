@@ -20,9 +20,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QMenu,
-    QPushButton,
     QStackedLayout,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -31,7 +29,7 @@ from moelauncher.core.chat_export import file_name
 from moelauncher.core.kept_chat import ChatRow
 from moelauncher.gui import theme as look
 from moelauncher.gui.chat_rows import ChatListModel, ChatRowDelegate
-from moelauncher.gui.pane import plain_label
+from moelauncher.gui.pane_head import PaneHead
 from moelauncher.gui.undo_bar import UndoBar
 
 SEARCH_AFTER_MS = 150
@@ -129,29 +127,21 @@ class ChatsPane(QWidget):
     # Parts
 
     def _make_header(self) -> QWidget:
-        header = QWidget(self)
-        header.setFixedHeight(look.HEADER_HEIGHT)
-        title = plain_label(self.tr("Chats"), parent=header)
-        title.setFont(look.font("body", bold=True))
-        self.new = QPushButton(self.tr("+ New"), header)
-        self.new.setObjectName("newKeptChatButton")
-        self.new.setToolTip(self.tr("Begin a new chat (Ctrl+N); the model stays loaded."))
+        head = PaneHead(self.tr("Chats"), self)
+        self.new = head.add_text(
+            "newKeptChatButton",
+            self.tr("+ New"),
+            self.tr("Begin a new chat (Ctrl+N); the model stays loaded."),
+        )
         self.new.clicked.connect(self.new_requested)
-        self.more = QToolButton(header)
-        self.more.setObjectName("chatsMenuButton")
-        self.more.setText("⋯")
-        self.more.setAccessibleName(self.tr("More on chats"))
-        self.more.setFixedHeight(look.CONTROL_HEIGHT)
-        self.more.setToolTip(self.tr("Import chats, export the one that is shown, compare answers"))
+        self.more = head.add_sign(
+            "chatsMenuButton",
+            "⋯",
+            self.tr("More on chats"),
+            self.tr("Import chats, export the one that is shown, compare answers"),
+        )
         self.more.clicked.connect(self._show_pane_menu)
-        row = QHBoxLayout(header)
-        row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
-        row.setSpacing(look.GRID)
-        row.addWidget(title)
-        row.addStretch(1)
-        row.addWidget(self.new)
-        row.addWidget(self.more)
-        return header
+        return head
 
     def _make_search(self) -> QLineEdit:
         field = QLineEdit(self)

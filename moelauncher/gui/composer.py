@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
 from moelauncher.gui.context_bar import ContextBar
+from moelauncher.gui.crowded_row import CrowdedRow
 from moelauncher.gui.pane import plain_label
 from moelauncher.gui.preset_chip import PresetChip
 from moelauncher.gui.thinking_chip import ThinkingChip
@@ -240,6 +241,9 @@ class Composer(QWidget):
         column.addWidget(self.edit_line)
         column.addWidget(self.field)
         column.addLayout(row)
+        # In a narrow window: what stands elsewhere too.
+        spare = (self.context_bar, self.preset, self.new_chat, self.context)
+        CrowdedRow(row, spare, self)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         look.theme().changed.connect(self._restyle)
         self._refresh()

@@ -43,10 +43,11 @@ from moelauncher.gui.speed_pane import SpeedPane
 from moelauncher.gui.status_line import StatusLine
 from moelauncher.gui.theme import RADIUS, faded, font, theme
 
-MINIMUM_SIZE = QSize(1000, 640)
+#: Fits a full HD screen at 200 %.
+MINIMUM_SIZE = QSize(952, 500)
 USUAL_SIZE = QSize(1440, 900)
 LEFT_WIDTH, RIGHT_WIDTH = 272, 392
-LEFT_MINIMUM, MIDDLE_MINIMUM, RIGHT_MINIMUM = 200, 380, 336
+LEFT_MINIMUM, MIDDLE_MINIMUM, RIGHT_MINIMUM = 224, 340, 336
 LOG_HEIGHT = 220
 
 

@@ -127,7 +127,7 @@ class MessageColumn:
             (number, index)
             for number, message in enumerate(self.messages)
             for index, spot in enumerate(message.hot_spots)
-            if number >= late or spot.kind not in ACTIONS
+            if not spot.rect.isEmpty() and (number >= late or spot.kind not in ACTIONS)
         ]
 
     def _estimate(self) -> None:

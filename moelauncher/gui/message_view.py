@@ -223,9 +223,9 @@ class MessageView:
                 self._paint_hot_spot(painter, spot, spot == pressed, colors)
         self._paint_version(painter, colors)
 
-    def _add_actions(self, left: float, right: float, y: float) -> None:
+    def _add_actions(self, left: float, right: float, y: float, room: float) -> None:
         """Put the row of actions at ``y``: from ``left`` on, or ending at ``right`` if that is
-        more than 0.
+        more than 0. What finds no ``room`` has an empty place; the context menu has it all.
         """
         self._version_rect = QRectF()
         if self.shown is None or self.streaming:
@@ -244,8 +244,17 @@ class MessageView:
             versions = [("older", "‹", ARROW_PX), count, ("newer", "›", ARROW_PX)]
             # At the outer edge, where they stand still while the others come and go.
             row = [*row, *versions] if right > 0 else [*versions, *row]
-        x = right - sum(width for _, _, width in row) if right > 0 else left
+        total = sum(width for _, _, width in row)
+        left_out = set()
+        for kind, _, width in reversed(row):
+            if total > room and kind and kind not in _ALWAYS_SEEN:
+                left_out.add(kind)
+                total -= width
+        x = right - total if right > 0 else left
         for kind, label, width in row:
+            if kind in left_out:
+                self.hot_spots.append(HotSpot(kind, QRectF(), label, str(self.shown.key)))
+                continue
             rect = QRectF(x, y + 2, width, ACTIONS_PX - 4)
             if kind:
                 self.hot_spots.append(HotSpot(kind, rect, label, str(self.shown.key)))

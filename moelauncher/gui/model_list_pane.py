@@ -6,22 +6,16 @@ Values come in by methods, wishes go out by signals; it touches no file. GUI thr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
     QListView,
     QMenu,
-    QPushButton,
     QStackedLayout,
-    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -30,34 +24,18 @@ from PySide6.QtWidgets import (
 from moelauncher.core.best_setting import BestSetting
 from moelauncher.core.catalog import CatalogEntry
 from moelauncher.gui import theme as look
-from moelauncher.gui.drop_hint import DropHint
+from moelauncher.gui.filter_field import FilterField
+from moelauncher.gui.model_list_foot import ModelListFoot
 from moelauncher.gui.model_list_menus import ModelListMenus
 from moelauncher.gui.model_list_model import ModelFilter, ModelListModel
 from moelauncher.gui.model_row import ModelRow, is_listed
 from moelauncher.gui.model_row_delegate import ModelRowDelegate
-from moelauncher.gui.pane import plain_label, rule
-from moelauncher.gui.progress_line import ProgressLine
+from moelauncher.gui.no_models_page import NoModelsPage
+from moelauncher.gui.pane import rule
+from moelauncher.gui.pane_head import PaneHead
 
 #: So many rows are laid out in one go.
 ROWS_AT_ONCE = 250
-
-
-class FilterField(QLineEdit):
-    """The filter. Down goes to the list, Escape empties it.
-
-    Signals:
-        leave_requested(): Down was pressed.
-    """
-
-    leave_requested = Signal()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Down:
-            self.leave_requested.emit()
-        elif event.key() == Qt.Key.Key_Escape and self.text():
-            self.clear()
-        else:
-            super().keyPressEvent(event)
 
 
 class ModelListPane(QWidget):
@@ -103,46 +81,36 @@ class ModelListPane(QWidget):
         self._told: CatalogEntry | None = None
         self._model = ModelListModel(self)
         self._filtered = ModelFilter(self._model, self)
-        self.filter = self._make_filter()
-        self.list = self._make_list()
         self._folder_menu = QMenu(self)
         self._folder_menu.aboutToShow.connect(
             lambda: self.menus.fill_folder_menu(self._folder_menu)
         )
+        # Made in the order in which Tab goes through them.
+        head = self._make_header()
+        self.filter = self._make_filter()
+        self.list = self._make_list()
 
         self._list_or_hint = QStackedLayout()
         self._list_or_hint.addWidget(self.list)
-        self._list_or_hint.addWidget(self._make_empty())
-        self.drop_hint = DropHint(self.tr("Drop a GGUF or a folder here"), self)
+        self._none = NoModelsPage(self)
+        self._none.add_folder.clicked.connect(self.add_folder_requested)
+        self._none.get_model.clicked.connect(self.menus.get_model)
+        self._none.sample.clicked.connect(self.demo_requested)
+        self._none.show_all.clicked.connect(self.filter.clear)
+        self._list_or_hint.addWidget(self._none)
+        self._foot = ModelListFoot(self)
+        self.drop_hint = self._foot.drop_hint
         self.drop_hint.clicked.connect(self.add_file_requested)
+        self._foot.cancel_requested.connect(self.demo_cancel_requested)
 
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._make_header())
+        column.addWidget(head)
         column.addWidget(rule(self))
         column.addLayout(_inset(self.filter, 10, 10))
         column.addLayout(self._list_or_hint, 1)
-        # One place for both, so that nothing moves when building begins or ends.
-        self._foot = QStackedWidget(self)
-        self._foot.addWidget(self.drop_hint)
-        self._foot.addWidget(self._make_demo_progress())
-        self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
         column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
-        for first, then in pairwise(
-            (
-                self.program_button,
-                self.folder_button,
-                self.refresh_button,
-                self.filter,
-                self.list,
-                self._add_folder,
-                self._get_model,
-                self._demo,
-                self.drop_hint,
-            )
-        ):
-            self.setTabOrder(first, then)
         look.theme().changed.connect(self.list.viewport().update)
         self._refresh()
 
@@ -217,11 +185,8 @@ class ModelListPane(QWidget):
 
     def set_demo_progress(self, fraction: float | None) -> None:
         """How much of the sample model is built, 0..1; None when it is not being built."""
-        building = fraction is not None
-        self._foot.setCurrentIndex(1 if building else 0)
-        self._demo.setEnabled(not building)
-        text = self.tr("Building the sample model") if building else ""
-        self._demo_progress.set_progress(text, fraction)
+        self._none.sample.setEnabled(fraction is None)
+        self._foot.set_progress(fraction)
 
     def set_sources(self, sources: Sequence[Path]) -> None:
         """The folders and single files that the user added, and can take away again."""
@@ -260,87 +225,26 @@ class ModelListPane(QWidget):
         return view
 
     def _make_header(self) -> QWidget:
-        header = QWidget(self)
-        header.setFixedHeight(look.HEADER_HEIGHT)
-        title = plain_label(self.tr("Models"), parent=header)
-        title.setFont(look.font("body", bold=True))
-        self.program_button = QToolButton(header)
-        self.program_button.setObjectName("programButton")
-        self.program_button.setText("☰")
-        self.program_button.setFixedHeight(look.CONTROL_HEIGHT)
+        head = PaneHead(self.tr("Models"), self)
+        self.program_button = head.add_sign(
+            "programButton",
+            "☰",
+            self.tr("Program menu"),
+            self.tr("Settings, doctor, log, updates"),
+            first=True,
+        )
         self.program_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.program_button.setToolTip(self.tr("Settings, doctor, log, updates"))
-        self.program_button.setAccessibleName(self.tr("Program menu"))
         self.program_button.setStyleSheet("QToolButton::menu-indicator { image: none; width: 0; }")
-        self.folder_button = QPushButton(self.tr("+ Folder"), header)
-        self.folder_button.setObjectName("folderButton")
-        self.folder_button.setToolTip(self.tr("Add or remove folders with models"))
+        self.folder_button = head.add_text(
+            "folderButton", self.tr("+ Folder"), self.tr("Add or remove folders with models")
+        )
         self.folder_button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
         self.folder_button.setMenu(self._folder_menu)
-        self.refresh_button = QToolButton(header)
-        self.refresh_button.setObjectName("refreshButton")
-        self.refresh_button.setText("⟳")
-        self.refresh_button.setFixedHeight(look.CONTROL_HEIGHT)
-        self.refresh_button.setToolTip(self.tr("Look at the folders again"))
-        self.refresh_button.setAccessibleName(self.tr("Refresh"))
+        self.refresh_button = head.add_sign(
+            "refreshButton", "⟳", self.tr("Refresh"), self.tr("Look at the folders again")
+        )
         self.refresh_button.clicked.connect(self.refresh_requested)
-        row = QHBoxLayout(header)
-        row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
-        row.setSpacing(look.GRID)
-        row.addWidget(self.program_button)
-        row.addWidget(title)
-        row.addStretch(1)
-        row.addWidget(self.folder_button)
-        row.addWidget(self.refresh_button)
-        return header
-
-    def _make_empty(self) -> QWidget:
-        page = QWidget(self)
-        self._empty_text = QLabel(page)
-        self._empty_text.setObjectName("modelListHint")
-        self._empty_text.setTextFormat(Qt.TextFormat.PlainText)
-        self._empty_text.setWordWrap(True)
-        look.set_tone(self._empty_text, "muted")
-        self._add_folder = QPushButton(self.tr("Add a folder…"), page)
-        self._add_folder.clicked.connect(self.add_folder_requested)
-        self._get_model = QPushButton(self.tr("Get a model…"), page)
-        self._get_model.setObjectName("getModelButton")
-        self._get_model.setToolTip(self.tr("Download one that fits this machine"))
-        self._get_model.clicked.connect(self.menus.get_model)
-        self._demo = QPushButton(self.tr("Build the sample model"), page)
-        self._demo.setObjectName("demoButton")
-        self._demo.setToolTip(self.tr("A small model made on this machine, to try the program"))
-        self._demo.clicked.connect(self.demo_requested)
-        self._clear_filter = QPushButton(self.tr("Show all models"), page)
-        self._clear_filter.clicked.connect(self.filter.clear)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(look.PANE_MARGIN, look.GRID, look.PANE_MARGIN, look.GRID)
-        column.setSpacing(look.GRID)
-        for widget in (
-            self._empty_text,
-            self._add_folder,
-            self._get_model,
-            self._demo,
-            self._clear_filter,
-        ):
-            column.addWidget(widget)
-        column.addStretch(1)
-        return page
-
-    def _make_demo_progress(self) -> QWidget:
-        page = QWidget(self)
-        self._demo_progress = ProgressLine(page)
-        self._demo_progress.setObjectName("demoProgress")
-        cancel = QPushButton(self.tr("Cancel"), page)
-        cancel.setObjectName("demoCancelButton")
-        cancel.setToolTip(self.tr("Stop building the sample model; nothing half-built is kept"))
-        cancel.clicked.connect(self.demo_cancel_requested)
-        row = QHBoxLayout(page)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(look.GRID)
-        row.addWidget(self._demo_progress, 1)
-        row.addWidget(cancel)
-        return page
+        return head
 
     def _show_row_menu(self, point: QPoint) -> None:
         menu = QMenu(self)
@@ -421,8 +325,7 @@ class ModelListPane(QWidget):
         n_models = self._model.rowCount()
         self.count_changed.emit(n_models, self._scanning)
         self.refresh_button.setEnabled(not self._scanning)
-        self.drop_hint.set_under_list(n_models > 0)
-        self._foot.setFixedHeight(self.drop_hint.sizeHint().height())
+        self._foot.set_under_list(n_models > 0)
         if self._scanning:
             text = self.tr("Looking for models: {n} so far").format(n=n_models)
         elif n_models == 0:
@@ -434,21 +337,7 @@ class ModelListPane(QWidget):
         self.filter.setPlaceholderText(text)
         self.filter.setEnabled(n_models > 0)
         self._list_or_hint.setCurrentIndex(0 if self._filtered.rowCount() else 1)
-        filtered_out = n_models > 0
-        if filtered_out:
-            hint = self.tr("No model has “{text}” in its name.").format(text=self.filter.text())
-        elif self._scanning:
-            hint = self.tr("Looking for models in your folders.")
-        else:
-            hint = self.tr(
-                "No models yet. Add the folder where your GGUF files are, download a model "
-                "that fits this machine, or start with a small sample."
-            )
-        self._empty_text.setText(hint)
-        self._add_folder.setVisible(not filtered_out)
-        self._get_model.setVisible(not filtered_out)
-        self._demo.setVisible(not filtered_out)
-        self._clear_filter.setVisible(filtered_out)
+        self._none.tell(self.filter.text() if n_models else None, self._scanning)
 
     # Qt's own
 

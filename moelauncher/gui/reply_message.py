@@ -242,7 +242,7 @@ class ReplyMessage(MessageView):
             runs = footer_runs(self._stats, self._placement_text)
             y += look.GRID
             y += self._add_runs("footer", runs, y, column, colors.muted)
-        self._add_actions(-look.GRID, 0.0, max(y, FOLD_HEIGHT))
+        self._add_actions(-look.GRID, 0.0, max(y, FOLD_HEIGHT), width + look.GRID)
         self.height = max(y, FOLD_HEIGHT) + ACTIONS_PX
 
     def _actions(self, shown: ShownTurn) -> list[tuple[str, str]]:

@@ -96,7 +96,7 @@ class UserMessage(MessageView):
         if not self._long:
             # Qt adds the extra line height below the text; the bubble shall look even.
             self._bubble_height -= spare_below_line(document)
-        self._add_actions(0.0, width, self._bubble_height)
+        self._add_actions(0.0, width, self._bubble_height, width)
         self.height = self._bubble_height + ACTIONS_PX
 
     def _estimated(self, text_height: float) -> float:

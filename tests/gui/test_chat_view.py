@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QTextDocument
+from PySide6.QtWidgets import QMenu
 
 from moelauncher.core.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
@@ -471,6 +472,22 @@ def test_tab_reaches_folds_and_copy_and_enter_activates(view, qtbot):
     qtbot.keyClick(view, Qt.Key.Key_Space)
     assert QGuiApplication.clipboard().text() == "print('hi')"
     view._copied_timer.stop()
+
+
+def test_what_finds_no_room_in_a_narrow_chat_is_in_the_menu(view, qtbot):
+    chat = Conversation().ask("Why?").begin_reply("m").append("So.").finish(STATS, "")
+    view.show_turns(chat.shown())
+    wide = [spot.label for spot in view._column.last.hot_spots if not spot.rect.isEmpty()]
+    view.resize(200, 400)
+    narrow = [spot.label for spot in view._column.last.hot_spots if not spot.rect.isEmpty()]
+    assert 0 < len(narrow) < len(wide)
+    right = view._column.width
+    assert all(spot.rect.right() <= right for spot in view._column.last.hot_spots)
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    view._add_turn_actions(view._column.last, menu)
+    texts = [action.text() for action in menu.actions()]
+    assert set(wide) - {"Copy"} <= set(texts)
 
 
 def test_home_and_end(view, qtbot):

@@ -146,8 +146,8 @@ def test_a_larger_window_is_a_larger_chat(qtbot, window: MainWindow) -> None:
 
 
 def test_sizes_come_back(qtbot, window: MainWindow) -> None:
-    shown(qtbot, window, 1000, 640)  # the screen of the tests is small
-    window._columns.setSizes([225, 385, 388])
+    shown(qtbot, window, 952, 640)  # the screen of the tests is small
+    window._columns.setSizes([226, 342, 382])
     window.toggle_log()
     window.placement.more_button.setChecked(True)
     qtbot.wait(1)
