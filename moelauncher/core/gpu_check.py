@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from moelauncher.core.doctor_facts import (
     AMD,
@@ -50,6 +51,18 @@ def check_gpus(snapshot: MachineSnapshot, seen: GpuSightings) -> tuple[Verdict, 
         return tuple(verdicts)
     text = tr("No GPU was found; everything is computed by the processor.")
     return (Verdict(WARNING, "GPU", text, tr("If there is one, install its driver.")),)
+
+
+def first_glance(snapshot: MachineSnapshot, seen: GpuSightings) -> tuple[Verdict, ...]:
+    """Only whether each GPU is used, under the name that its owner knows it by."""
+    names = {_subject(device): device.description for device in seen.devices}
+    details = (tr("Resizable BAR, {name}"), tr("Shared memory, {name}"))
+    skipped = {text.format(name=device.name) for device in seen.devices for text in details}
+    return tuple(
+        replace(verdict, subject=names.get(verdict.subject, verdict.subject))
+        for verdict in check_gpus(snapshot, seen)
+        if verdict.subject not in skipped
+    )
 
 
 def unused_gpu(snapshot: MachineSnapshot, seen: GpuSightings) -> Verdict | None:

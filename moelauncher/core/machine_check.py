@@ -86,7 +86,7 @@ def _swap(snapshot: MachineSnapshot) -> tuple[Verdict, ...]:
     return (
         Verdict(
             WARNING,
-            tr("swap"),
+            tr("Swap"),
             tr("{used} is swapped out to the disk.").format(
                 used=format_bytes(snapshot.swap_used_bytes)
             ),
@@ -112,7 +112,7 @@ def _ram_speed(bytes_per_s: float | None) -> tuple[Verdict, ...]:
 def _disk(disk: DiskSpeed | None) -> tuple[Verdict, ...]:
     if disk is None:
         return ()
-    subject = tr("disk")
+    subject = tr("Disk")
     if disk.bytes_per_s is None:
         text = tr("The speed of {folder} is unknown: {reason}.").format(
             folder=disk.folder, reason=disk.problem or tr("it was not measured")

@@ -18,7 +18,7 @@ from moelauncher.core.build_facts import build_facts
 from moelauncher.core.doctor_facts import DoctorFacts, GpuSightings
 from moelauncher.core.doctor_report import fact_rows, hide_home, report_text
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.gpu_check import check_gpus
+from moelauncher.core.gpu_check import first_glance
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.machine_check import check_machine
 from moelauncher.core.releases import Release, is_newer
@@ -93,7 +93,7 @@ class ProgramDesk(QObject):
     def gpus_seen(self, snapshot: MachineSnapshot, sightings: GpuSightings) -> None:
         """Who sees which GPU."""
         self._sightings = sightings
-        self.welcome.set_verdicts(check_gpus(snapshot, sightings))
+        self.welcome.set_verdicts(first_glance(snapshot, sightings))
 
     def start(self, *, has_wish: bool) -> None:
         """Show the first page at the first start; not to somebody who knows what they want."""

@@ -19,7 +19,7 @@ from moelauncher.core.doctor_facts import (
     BusGpu,
     VulkanSurvey,
 )
-from moelauncher.core.gpu_check import all_used, check_gpus, unused_gpu
+from moelauncher.core.gpu_check import all_used, check_gpus, first_glance, unused_gpu
 from moelauncher.core.machine import BackendDevice, GpuReading
 from moelauncher.core.verdict import BAD, GOOD, WARNING, Verdict
 from tests.helpers.doctor_values import (
@@ -170,6 +170,15 @@ def test_resizable_bar() -> None:
     assert "Resizable BAR, Vulkan0" not in check(devices=(own, CPU), vulkan=None)
     unknown = check(vulkan=None, bus=(replace(CARD, visible_bytes=None),))
     assert "Resizable BAR, Vulkan0" not in unknown
+
+
+def test_first_glance_says_only_whether_a_gpu_is_used() -> None:
+    small = VulkanSurvey(VULKAN_ANSWERS, (replace(LISTED, visible_bytes=246 << 20),))
+    seen = replace(SIGHTINGS, vulkan=small, is_windows=True)
+    (verdict,) = first_glance(SNAPSHOT, seen)
+    assert (verdict.level, verdict.subject) == (GOOD, "NVIDIA GeForce RTX 4070")
+    (unused,) = first_glance(SNAPSHOT, replace(SIGHTINGS, devices=(CPU,), wish="none"))
+    assert (unused.level, unused.subject) == (BAD, "GeForce RTX 4070")
 
 
 def test_memory_that_windows_moved_away() -> None:

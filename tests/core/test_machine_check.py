@@ -28,7 +28,7 @@ def test_all_is_well() -> None:
     assert verdicts["llama.cpp"].text == "llama.cpp starts (0.3.36, vulkan)."
     assert verdicts["CPU"].text == "8 cores, and llama.cpp's best variant for them (zen4)."
     assert verdicts["RAM speed"].text == "RAM is read at 61.0 GB/s."
-    assert "2100 MB/s" in verdicts["disk"].text
+    assert "2100 MB/s" in verdicts["Disk"].text
 
 
 def test_a_build_that_does_not_start_is_bad() -> None:
@@ -44,8 +44,8 @@ def test_memory() -> None:
     assert check(low)["RAM"].level == BAD
     assert check(replace(SNAPSHOT, ram_available_bytes=2 * GIB))["RAM"].level == WARNING
     assert check(replace(SNAPSHOT, ram_total_bytes=16 * GIB))["RAM"].level == WARNING
-    assert check(replace(SNAPSHOT, swap_used_bytes=3 * GIB))["swap"].level == WARNING
-    assert "swap" not in check(replace(SNAPSHOT, swap_used_bytes=None))
+    assert check(replace(SNAPSHOT, swap_used_bytes=3 * GIB))["Swap"].level == WARNING
+    assert "Swap" not in check(replace(SNAPSHOT, swap_used_bytes=None))
     assert check(ram_bytes_per_s=12e9)["RAM speed"].level == WARNING
     assert "RAM speed" not in check(ram_bytes_per_s=None)
 
@@ -64,8 +64,8 @@ def test_the_processor() -> None:
 )
 def test_the_disk_of_the_models(rate: float | None, level: str) -> None:
     verdict = check(disk=DiskSpeed(Path("/models"), rate, "" if rate else "nothing to read"))
-    assert verdict["disk"].level == level
-    assert "disk" not in check(disk=None)
+    assert verdict["Disk"].level == level
+    assert "Disk" not in check(disk=None)
 
 
 def test_a_variable_that_an_uninstalled_toolkit_left() -> None:
