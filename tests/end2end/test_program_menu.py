@@ -1,0 +1,115 @@
+"""The built window's own menu: first page, settings, doctor, updates, and the word on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QDialog, QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from moelauncher.app import program
+from moelauncher.core import settings as keys
+from moelauncher.core.doctor_facts import VULKAN_CRASHES, GpuSightings, VulkanSurvey
+from moelauncher.core.settings import Settings
+from moelauncher.gui.theme import theme
+from tests.helpers.doctor_values import CPU, SIGHTINGS
+from tests.helpers.window_driver import WindowDriver
+
+Start = Callable[..., WindowDriver]
+
+
+@pytest.fixture
+def start(qtbot: QtBot, tmp_path: Path) -> Iterator[Start]:
+    drivers: list[WindowDriver] = []
+
+    def start(*arguments: str) -> WindowDriver:
+        driver = WindowDriver(qtbot, [*arguments, "--basedir", str(tmp_path / "base")])
+        drivers.append(driver)
+        return driver
+
+    yield start
+    for driver in drivers:
+        driver.close()
+
+
+def choose(driver: WindowDriver, text: str) -> None:
+    """As a click on the menu's entry does."""
+    menu = driver.widget(QToolButton, "programButton").menu()
+    (action,) = [one for one in menu.actions() if one.text().startswith(text)]
+    action.trigger()
+
+
+def test_first_page_comes_once_and_when_it_is_asked_for(start: Start) -> None:
+    first = start()
+    page = first.program.desk.welcome
+    first.wait(lambda: not page.isHidden())
+    first.wait(lambda: page.found.text().startswith("No GGUF"))
+    first.widget(QPushButton, "welcomeStartButton").click()
+    first.close()
+
+    second = start()
+    second.wait(lambda: not second.program.session.library.is_scanning)
+    assert second.program.desk.welcome.isHidden()
+    choose(second, "First steps")
+    assert not second.program.desk.welcome.isHidden()
+
+
+def test_somebody_with_a_wish_sees_no_first_page(start: Start) -> None:
+    driver = start("--demo")
+    driver.wait(lambda: not driver.program.session.library.is_scanning)
+    assert driver.program.desk.welcome.isHidden()
+
+
+def test_doctor_looks_and_gives_a_report(start: Start) -> None:
+    driver = start("--demo")
+    choose(driver, "Doctor")
+    doctor = driver.program.desk.doctor
+    driver.wait(doctor.copy.isEnabled)
+    assert "llama-cpp-python" in doctor.found.toPlainText()
+    assert "could be better" in doctor.verdict.text() or "set up well" in doctor.verdict.text()
+    doctor.close()
+
+
+def test_settings_are_kept_and_hold(start: Start, tmp_path: Path) -> None:
+    driver = start("--demo")
+    choose(driver, "Settings")
+    dialog = driver.program.window.findChild(QDialog, "settingsDialog")
+    assert dialog is not None
+    dialog.editors["window.theme"].show("light")  # type: ignore[attr-defined]
+    dialog.editors["engine.backends"].show("none")  # type: ignore[attr-defined]
+    dialog.accept()
+    assert theme().mode == "light"
+    assert "next start" in driver.status_text()
+    kept = Settings.load(tmp_path / "base" / "config" / "settings.toml")
+    assert (kept.get(keys.THEME), kept.get(keys.BACKENDS)) == ("light", "none")
+
+
+def test_without_a_release_site_that_is_said(start: Start) -> None:
+    driver = start("--demo")
+    choose(driver, "Check for updates")
+    about = driver.program.desk.about
+    driver.wait(about.check.isEnabled)
+    assert "does not know where its releases" in about.answer.text()
+    about.close()
+
+
+def test_unused_gpu_is_said_at_once_and_the_doctor_is_a_click_away(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = VulkanSurvey(VULKAN_CRASHES)
+
+    def sightings(child: object) -> GpuSightings:
+        return replace(SIGHTINGS, devices=(CPU,), vulkan=broken)
+
+    monkeypatch.setattr(program, "see_gpus_at_start", sightings)
+    driver = start("--demo")
+    driver.wait(lambda: "GeForce RTX 4070" in driver.status_text())
+    assert "driver crashes" in driver.status_text()
+    driver.program.window.status.offer.click()
+    doctor = driver.program.desk.doctor
+    assert not doctor.isHidden()
+    driver.wait(doctor.copy.isEnabled)
+    doctor.close()
