@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,9 @@ time.time_ns = lambda: int(time.time() * 1e9)
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="homes are set by HOME elsewhere")
 
 
-def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, before: tuple[str, ...] = (), **environ: str
+) -> subprocess.CompletedProcess[str]:
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     environment = kept | {
         "PYTHONPATH": str(ROOT),
@@ -38,7 +41,7 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         "LANG": "C.UTF-8",
     }
     return subprocess.run(
-        [sys.executable, "-m", "moelauncher", *arguments],
+        [*before, sys.executable, "-m", "moelauncher", *arguments],
         env=environment | environ,
         capture_output=True,
         encoding="utf-8",
@@ -96,3 +99,29 @@ def test_toolkit_that_was_uninstalled(tmp_path: Path) -> None:
     verdicts = {v["subject"]: v for v in json.loads(done.stdout)["verdicts"]}
     assert verdicts["CUDA_PATH"]["level"] == "warning"
     assert "HIP_PATH" not in verdicts
+
+
+#: Enters a world of mounts of its own, puts a full disk at a folder, and runs the rest.
+FULL_DISK = """
+set -e
+mount -t tmpfs -o size=200k tmpfs "$1"
+dd if=/dev/zero of="$1/fill" bs=1k count=200 2>/dev/null || true
+shift
+exec "$@"
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("unshare"),
+    reason="only root may mount a full disk",
+)
+def test_full_disk(tmp_path: Path) -> None:
+    disk, picture = tmp_path / "disk", tmp_path / "window.png"
+    disk.mkdir()
+    before = ("unshare", "--mount", "sh", "-c", FULL_DISK, "full", str(disk))
+    base = ("--basedir", str(disk / "base"))
+    for arguments in (("--screenshot", str(picture), *base), ("doctor", "--json", *base)):
+        done = run(*arguments, before=before, HOME=str(tmp_path))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert list(disk.iterdir()) == []  # the mount is gone with its process
