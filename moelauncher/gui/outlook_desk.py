@@ -168,11 +168,10 @@ class OutlookDesk(QObject):
             "where it lies. Only activations cross the bus ({bus}), not weights: that is why "
             "experts in RAM are not slow."
         ).format(bus=format_bytes(round(read.bus_bytes)))
-        expected, why = self._expected(read, plan)
-        if expected:
-            text = self.tr("{rate} expected · {parts}").format(rate=expected, parts=text)
-            tip += "\n" + self.tr("{rate} expected: {why}.").format(rate=expected, why=why)
-        self._window.speed.set_traffic(text, tip)
+        rate, why = self._expected(read, plan)
+        if rate:
+            tip += "\n" + self.tr("{rate} expected: {why}.").format(rate=rate, why=why)
+        self._window.speed.set_traffic(text, tip, rate.rpartition(" ")[0])
 
     def _read(self, facts: ModelFacts, plan: LaunchPlan) -> TokenTraffic:
         """What a token reads where the model will lie: not on a GPU that is only imagined."""
@@ -190,7 +189,7 @@ class OutlookDesk(QObject):
         basis = self.basis if self._outlook is None else self._outlook.basis
         rate = format_rate(basis.model.tok_s(read))
         if basis.kind != MODEL:
-            rate = self.tr("about {rate}").format(rate=rate)
+            rate = f"≈ {rate}"
         return rate, basis_text(basis)
 
     def _consider(self) -> None:

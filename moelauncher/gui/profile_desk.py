@@ -14,6 +14,7 @@ from moelauncher.core.profiles import ALL_MINE, BUILT_IN, GAMING, USUAL, Profile
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.planner import Planner
 from moelauncher.gui.services import Services
+from moelauncher.gui.theme import BORDER, CHIP_HEIGHT
 
 _STATE = "profiles"
 
@@ -40,7 +41,11 @@ class ProfileDesk(QObject):
         self.menu = QMenu(window)
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
-        self.button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
+        # No taller than a pane's title, which would move the bars where the button appears.
+        self.button.setStyleSheet(
+            f"QPushButton {{ min-height: {CHIP_HEIGHT - 2 * BORDER}px; }}"
+            "QPushButton::menu-indicator { image: none; width: 0; }"
+        )
         window.memory.title_row.insertWidget(1, self.button)
         QWidget.setTabOrder(window.memory.gauge, self.button)
         window.memory.leave_free_changed.connect(self._margin_changed)

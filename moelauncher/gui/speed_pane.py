@@ -104,6 +104,7 @@ class SpeedPane(Pane):
         self.figure = QLabel("–")
         self.figure.setTextFormat(Qt.TextFormat.PlainText)
         self.figure.setFont(font("figure", bold=True, figures=True))
+        self.figure.setMinimumWidth(self.figure.fontMetrics().horizontalAdvance("88.8"))
         self.figure.setAccessibleName(self.tr("Speed now"))
         unit = plain_label(self.tr("tok/s"), "muted")
         unit.setFont(font("small"))
@@ -111,14 +112,18 @@ class SpeedPane(Pane):
         figure_row.addWidget(unit, 0, Qt.AlignmentFlag.AlignBaseline)
         self.average = SteadyLabel(2, font("small", figures=True), "muted")
         self.note = SteadyLabel(2, font("small", figures=True), "muted")
-        self.average.setAccessibleName(self.tr("Average speed of this reply"))
+        self.average.setAccessibleName(self.tr("Expected speed, and the average of this reply"))
         self.note.setAccessibleName(self.tr("About the speed"))
         for label in (self.average, self.note):
             label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(figure_row)
-        # Of one width, with or without a figure, so that the note beside it never moves.
-        widest = self.tr("average {rate}").format(rate="888.8")
-        self.average.setFixedWidth(self.average.fontMetrics().horizontalAdvance(widest) + HALF)
+        self._expected, self._average = "", ""
+        # Of one width, with or without figures, so that the note beside it never moves.
+        widest = max(
+            self.average.fontMetrics().horizontalAdvance(text.format(rate="≈ 888"))
+            for text in (self.tr("average {rate}"), self.tr("expected {rate}"))
+        )
+        self.average.setFixedWidth(widest + HALF)
         row.addWidget(self.average)
         row.addWidget(self.note, 1)
         self.body.addLayout(row)
@@ -278,21 +283,29 @@ class SpeedPane(Pane):
         self.history.shade(start_s, end_s)
         self._changed()
 
-    def set_traffic(self, note: str, tip: str = "") -> None:
-        """What a token reads and moves ("0.9 GiB VRAM, ..."), and what that means."""
+    def set_traffic(self, note: str, tip: str = "", expected: str = "") -> None:
+        """What a token reads and moves ("0.9 GiB VRAM, ..."), what that means, and the speed to
+        expect of it ("≈ 36.9")."""
         self.note.set_text(note)
         self.note.setToolTip(tip)
+        self.average.setToolTip(tip)
+        self._expected = self.tr("expected {rate}").format(rate=expected) if expected else ""
+        self._show_figures()
 
     def set_summary(self, rate: float | None, average: float | None = None) -> None:
         """The speed now, and this reply's average."""
         self.figure.setText("–" if rate is None else format_rate(rate).split(" ", maxsplit=1)[0])
-        self.average.set_text(
+        self._average = (
             ""
             if average is None
             else self.tr("average {rate}").format(rate=format_rate(average).split(" ")[0])
         )
+        self._show_figures()
         if self.plot is not None:
-            self.plot.setAccessibleDescription(f"{format_rate(rate)} {self.average.text()}")
+            self.plot.setAccessibleDescription(f"{format_rate(rate)} {self._average}")
+
+    def _show_figures(self) -> None:
+        self.average.set_text("\n".join(filter(None, (self._expected, self._average))))
 
     def _changed(self) -> None:
         if self._by_setting:

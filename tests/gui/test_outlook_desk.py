@@ -45,6 +45,7 @@ def test_the_figures_say_what_to_expect_and_why(window: ScriptedWindow) -> None:
     assert "expected" in note.toolTip()
     assert "usual hardware" in note.toolTip()
     assert "cross the bus" in note.toolTip()
+    assert window.window.speed.average.text().startswith("expected ≈ ")
 
 
 def test_bandwidths_are_measured_once_in_a_quiet_moment_and_kept(window: ScriptedWindow) -> None:

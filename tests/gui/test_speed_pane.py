@@ -180,6 +180,9 @@ def test_the_numbers_below(pane: SpeedPane) -> None:
     assert pane.figure.text() == "38.4"
     assert pane.average.text() == "average 37.9"
     assert pane.note.text() == "0.9 GiB VRAM + 0.8 GiB RAM a token"
+    pane.set_traffic("0.9 GiB VRAM + 0.8 GiB RAM a token", "why", "≈ 36.9")
+    assert pane.average.text() == "expected ≈ 36.9\naverage 37.9"
+    pane.set_traffic("")
     pane.set_summary(None)
     assert pane.figure.text() == "–"
     assert pane.average.text() == ""
