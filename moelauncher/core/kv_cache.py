@@ -36,6 +36,9 @@ KV_TYPES: dict[str, tuple[int, int]] = {
 
 CELL_PADDING = 256
 
+#: ``llama_init_from_model`` switches flash attention off for these.
+_WITHOUT_FLASH_ATTENTION = frozenset({"grok"})
+
 
 def padded(cells: int) -> int:
     """Cells as llama.cpp counts them: rounded up to 256."""
@@ -93,6 +96,11 @@ def kv_type_problem(facts: ModelFacts, kv_type: str) -> str:
             kv_type=kv_type, types=", ".join(KV_TYPES)
         )
     block = KV_TYPES[kv_type][0]
+    if block > 1 and facts.arch in _WITHOUT_FLASH_ATTENTION:
+        return tr(
+            "This model cannot have a {kv_type} KV cache: it is computed without flash attention,"
+            " which quantised caches need. Choose f16."
+        ).format(kv_type=kv_type)
     for layer in cache_shape(facts).layers:
         for row in layer.rows:
             if row.head_length % block or row.n_values % block:

@@ -292,6 +292,9 @@ def test_kv_types_that_a_model_cannot_have() -> None:
     )
     assert kv_type_problem(odd, "f16") == ""
     assert "80" in kv_type_problem(odd, "q8_0")
+    grok = made_facts([(MIB, MIB)] * 2, arch="grok", keys=_attention("grok", 2))
+    assert kv_type_problem(grok, "f16") == ""
+    assert "flash attention" in kv_type_problem(grok, "q8_0")
     assert "q9_9" in kv_type_problem(facts, "q9_9")
     with pytest.raises(LauncherError, match="q9_9"):
         kv_bytes(facts, ContextSettings(kv_type="q9_9"))

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moelauncher.core.auto_placement import forecast_on, gpus_fit
+from moelauncher.core.engine_protocol import ContextSettings
+from moelauncher.core.forecast import MemoryForecast
 from moelauncher.core.launch_plan import machine_of
 from moelauncher.core.learned_margin import Learned, learned
 from moelauncher.core.load_records import LOADED, OUT_OF_MEMORY, SPILLED, LoadRecord
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.core.own_share import OwnShare
+from moelauncher.core.placement import place
+from moelauncher.core.tensor_split import split_for_counts
 from moelauncher.core.units import GIB, MIB
+from tests.helpers.planned_models import made_facts
 
 DEVICE = "CUDA0 RTX"
 
@@ -110,3 +121,66 @@ def test_the_users_own_margin_is_never_changed() -> None:
 
 def test_a_context_that_is_there_is_not_counted_twice() -> None:
     assert _machine(had_context=("CUDA0",)).margins.driver("CUDA0") == 0
+
+
+def spilled(spilled_mib: int) -> LoadRecord:
+    return failed(0, SPILLED, spilled_mib)
+
+
+_MARGIN = st.integers(0, 3000)
+
+
+@given(
+    layers=st.lists(st.tuples(st.integers(1, 900), st.integers(0, 3000)), min_size=2, max_size=8),
+    free_mib=st.lists(st.integers(500, 12_000), min_size=1, max_size=2),
+    past=st.lists(st.tuples(st.sampled_from([loaded, failed, spilled]), _MARGIN), max_size=4),
+    stop=st.integers(0, 8),
+    users_mib=st.none() | st.integers(0, 2000),
+)
+def test_what_was_learned_keeps_every_plan_within_its_margins(
+    layers: list[tuple[int, int]],
+    free_mib: list[int],
+    past: list[tuple[Callable[[int], LoadRecord], int]],
+    stop: int,
+    users_mib: int | None,
+) -> None:
+    """A plan fits only if it leaves each card its margin; and if one fits, so does the one made."""
+    facts = made_facts(
+        [(dense * MIB, experts * MIB) for dense, experts in layers],
+        keys={"embedding_length": 1024, "attention.head_count": 8, "attention.head_count_kv": 8},
+    )
+    devices = [
+        BackendDevice(f"CUDA{index}", "RTX", "gpu", "CUDA", free * MIB, 12 * GIB)
+        for index, free in enumerate(free_mib)
+    ]
+    records = [outcome(size) for outcome, size in past]
+    users = None if users_mib is None else users_mib * MIB
+    machine = machine_of(devices, None, OwnShare(), {}, users, records=records)
+    context = ContextSettings(n_ctx=4096)
+    margins = [machine.margins.leave_free(device.name) for device in devices]
+    if users is None:
+        assert min(margins) >= 256 * MIB
+    else:
+        assert margins == [users] * len(devices), "the user's own is never changed"
+
+    def plan(split: tuple[float, ...] | None) -> MemoryForecast:
+        placement = place(
+            facts,
+            machine.gpus,
+            cpu_moe=stop,
+            tensor_split=split,
+            context=context,
+            margins=machine.margins,
+        )
+        return forecast_on(facts, placement, context, machine)
+
+    made = plan(None)
+    for gpu in made.gpus:
+        room = gpu.free_bytes - machine.margins.leave_free(gpu.name)
+        assert gpu.fits == (gpu.used_bytes <= room or not gpu.used_bytes)
+        if gpu.used_bytes:
+            assert gpu.driver_bytes == machine.margins.driver(gpu.name)
+    if len(devices) == 2 and not gpus_fit(made):
+        n_all = len(layers) + 1
+        cuts = ((first, n_all - first) for first in range(n_all + 1))
+        assert not any(gpus_fit(plan(split_for_counts(cut))) for cut in cuts)

@@ -93,6 +93,18 @@ def test_forecasts_of_the_sample_model_are_what_is_allocated(environment, sample
     _check(loads)
 
 
+def test_two_gpus_hold_what_each_was_planned_to(environment, tmp_path):
+    twice = {**environment, "GGML_VK_VISIBLE_DEVICES": "0,0"}
+    found = run_probe(twice, "shares", str(tmp_path))
+    assert {device["where"][-1] for device in found} == {"Vulkan0", "Vulkan1"}
+    assert sum(device["real"]["weights"] > 0 for device in found) == len(found) == 5 * 3 * 2
+    for device in found:
+        assert not device["mismatches"], device["where"]
+        for kind, real in device["real"].items():
+            planned = device["planned"][kind]
+            assert abs(planned - real) <= ROUNDING_BYTES, (device["where"], kind, planned, real)
+
+
 def test_weights_that_the_device_does_not_take_are_planned_in_ram(environment, child, tmp_path):
     """The software device takes tensors of up to 128 MiB: neither output matrix nor ``down``."""
     model = write_truth_model(tmp_path, "qwen3-30b-a3b-q4_k_m", n_layer=1)

@@ -91,6 +91,36 @@ def sizes(path: Path) -> list[dict[str, Any]]:
     return loads
 
 
+def shares(folder: Path) -> list[dict[str, Any]]:
+    """What lies on each of several GPUs, planned and loaded, for models of some kinds."""
+    context = ContextSettings(512, "f16", N_UBATCH, 1)
+    found = []
+    child, engine = Child(), LlamaEngine()
+    try:
+        for kind in ("moe", "tied", "mla", "sliding", "hybrid"):
+            facts = facts_of([read_header(write_tiny_model(folder / f"{kind}.gguf", kind))])
+            for stop, which in ((0, "first"), (2, "first"), (2, "last")):
+                placement = place(facts, gpus(), cpu_moe=stop, which=which, context=context)
+                names = [device.name for device in placement.devices]
+                expected = dry_run_or_problem(child, facts.path, placement, context, facts=facts)
+                plan = forecast(facts, placement, context, dry_run=expected)
+                report = run(engine, request_for(facts, placement, context)).report
+                sums = [_real(report, name) for name in names]
+                found += [
+                    {
+                        "where": (kind, stop, which, gpu.name),
+                        "planned": _by_kind(gpu),
+                        "real": real,
+                        "mismatches": report.mismatches,
+                    }
+                    for gpu, real in zip(plan.gpus, sums, strict=True)
+                ]
+    finally:
+        engine.close()
+        child.close()
+    return found
+
+
 def _models(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
         return [(path.stem, path)]
@@ -118,7 +148,7 @@ def _load(
         "mismatches": () if expected.problem else outcome.report.mismatches,
         "formula": _gpu_bytes(facts, placement, context, None, refused),
         "dry_run": _gpu_bytes(facts, placement, context, expected, refused),
-        "real": {} if expected.problem else _real(outcome.report, placement),
+        "real": {} if expected.problem else _real(outcome.report, placement.devices[0].name),
     }
 
 
@@ -142,10 +172,10 @@ def _by_kind(gpu: DeviceForecast) -> dict[str, int]:
     }
 
 
-def _real(report: Any, placement: Placement) -> dict[str, int]:
+def _real(report: Any, device: str) -> dict[str, int]:
     sums = dict.fromkeys(("weights", "kv", "recurrent", "compute"), 0)
     for buffer in report.buffers:
-        if buffer.device == placement.devices[0].name:
+        if buffer.device == device:
             sums[buffer.kind] += buffer.n_bytes
     return sums
 
@@ -191,7 +221,7 @@ def main() -> None:
     if command == "sample":
         answer = sample(Path(path), int(rest[0]))
     else:
-        answer = {"sizes": sizes, "refused": refused}[command](Path(path))
+        answer = {"sizes": sizes, "shares": shares, "refused": refused}[command](Path(path))
     print(json.dumps(answer))  # noqa: T201 - its output is its answer
 
 
