@@ -194,7 +194,7 @@ class Program(QObject):
         if self._arguments.model is not None:
             self.session.library.add_paths([self._arguments.model])
         elif self._arguments.demo:
-            self.session.library.select_sample()
+            self.session.library.sample.build()
         # On this thread: pyqtgraph's import touches every Qt class, and PySide makes those at
         # first use, which two threads at once do not survive.
         QTimer.singleShot(PLOT_AFTER_MS, self, self._build_plot)

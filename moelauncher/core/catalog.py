@@ -19,6 +19,13 @@ from moelauncher.core.catalog_entry import (
     from_stored,
     to_stored,
 )
+from moelauncher.core.catalog_rows import (
+    download_row,
+    file_bytes,
+    folder_row,
+    ollama_row,
+    unreadable_row,
+)
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.gguf_header import GgufHeader, first_architecture, read_header
 from moelauncher.core.header_cache import FileStamp, HeaderCache
@@ -33,7 +40,7 @@ from moelauncher.core.model_files import (
     shards_of,
 )
 from moelauncher.core.model_folders import default_model_folders
-from moelauncher.core.ollama_store import OllamaModel, ollama_models
+from moelauncher.core.ollama_store import ollama_models
 from moelauncher.core.partial_files import finished_name
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
@@ -187,7 +194,7 @@ def _read_headers(files: tuple[Path, ...]) -> CatalogEntry:
             error = error or reason
     shown = tuple(present) or files
     entry = CatalogEntry(
-        path=shown[0], files=shown, name=_stem(shown[0]), size_bytes=_file_bytes(shown)
+        path=shown[0], files=shown, name=_stem(shown[0]), size_bytes=file_bytes(shown)
     )
     if headers:
         try:
@@ -211,13 +218,6 @@ def _read_headers(files: tuple[Path, ...]) -> CatalogEntry:
 def _stem(path: Path) -> str:
     shard = shard_name(path.name)
     return display_name(path.stem if shard is None else shard.prefix) or display_name(path.name)
-
-
-def _file_bytes(files: Sequence[Path]) -> int | None:
-    try:
-        return sum(file.stat().st_size for file in files)
-    except (OSError, ValueError):
-        return None
 
 
 class _Folder:
@@ -272,7 +272,7 @@ class _Scanner:
             is_folder = place.is_dir()
             exists = is_folder or place.exists()
         except (OSError, ValueError) as error:
-            yield _unreadable(place, error)
+            yield unreadable_row(place, error)
             return
         if is_folder:
             yield from self._walk_folders(place)
@@ -282,9 +282,7 @@ class _Scanner:
                     self._neighbours[place.parent] = _neighbours(place, self._cache)
                 yield _entry_among(place, self._neighbours[place.parent], self._cache)
         else:
-            yield _folder_row(
-                place, tr("This folder is not there."), tr("Remove it from the list.")
-            )
+            yield folder_row(place, tr("This folder is not there."), tr("Remove it from the list."))
 
     def _walk_folders(self, root: Path) -> Iterator[CatalogEntry]:
         # A stack, not recursion: a folder tree can be deeper than Python's stack.
@@ -296,16 +294,16 @@ class _Scanner:
                     continue
                 below = self._list(folder)
             except (OSError, ValueError) as error:
-                yield _unreadable(folder.path, error)
+                yield unreadable_row(folder.path, error)
                 continue
             if {"blobs", "manifests"} <= {path.name for path in below}:
                 yield from self._ollama(folder.path)
                 continue
             for odd in below:
                 if _is_gguf(odd.name):
-                    yield _folder_row(odd, tr("This is a folder, not a model file."), "")
+                    yield folder_row(odd, tr("This is a folder, not a model file."), "")
             for name in folder.unfinished:
-                yield _download_row(folder.path / name)
+                yield download_row(folder.path / name)
             projectors = yield from self._models(folder)
             offered = tuple(projectors) or folder.inherited
             waiting += [_Folder(path, offered) for path in reversed(below)]
@@ -343,7 +341,7 @@ class _Scanner:
             if self._cancelled():
                 return
             if self._is_new((model.path,)):
-                yield _ollama_row(model, _read((model.path,), self._cache))
+                yield ollama_row(model, _read((model.path,), self._cache))
             if model.projector is not None and self._is_new((model.projector,)):
                 yield _read((model.projector,), self._cache)
 
@@ -389,38 +387,3 @@ def _identity(path: Path) -> object:
         return str(path)
     # Some file systems on Windows number nothing.
     return (info.st_dev, info.st_ino) if info.st_ino else os.path.realpath(path)
-
-
-def _unreadable(folder: Path, error: Exception) -> CatalogEntry:
-    reason = getattr(error, "strerror", None) or str(error)
-    problem = tr("This folder cannot be read: {reason}.").format(reason=reason)
-    return _folder_row(folder, problem, tr("Check its permissions."))
-
-
-def _ollama_row(model: OllamaModel, entry: CatalogEntry) -> CatalogEntry:
-    mmproj = model.projector if entry.role == "chat" else None
-    return replace(entry, name=display_name(model.name), mmproj=mmproj)
-
-
-def _download_row(path: Path) -> CatalogEntry:
-    name = finished_name(path.name) or path.name
-    return CatalogEntry(
-        path=path,
-        files=(path,),
-        name=display_name(Path(name).stem),
-        size_bytes=_file_bytes((path,)),
-        role="download",
-        problem=tr("This download is not finished."),
-        hint=tr("It is listed as a model when it is whole."),
-    )
-
-
-def _folder_row(path: Path, problem: str, hint: str) -> CatalogEntry:
-    return CatalogEntry(
-        path=path,
-        files=(),
-        name=display_name(path.name) or display_name(str(path)),
-        role="folder",
-        problem=problem,
-        hint=hint,
-    )

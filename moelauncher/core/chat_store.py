@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from moelauncher.core.atomic_file import move_aside
-from moelauncher.core.chat_schema import VERSION, migrate, read_version
+from moelauncher.core.chat_file import is_damage, open_chats, set_aside, told
+from moelauncher.core.chat_schema import VERSION, read_version
 from moelauncher.core.chat_search import find_chats
 from moelauncher.core.conversation import Conversation, Node, restored
 from moelauncher.core.errors import LauncherError
@@ -63,15 +63,15 @@ class ChatStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                connection, writable = _opened(path, busy_s)
+                connection, writable = open_chats(path, busy_s)
             except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
+                if not is_damage(error):
                     raise
-                aside = _set_aside(path)
+                aside = set_aside(path)
                 note = tr(
                     "The chats could not be read and were moved to {path}; a new file was begun."
                 ).format(path=aside)
-                connection, writable = _opened(path, busy_s)
+                connection, writable = open_chats(path, busy_s)
         except sqlite3.Error as error:
             raise told(error, path) from error
         except OSError as error:
@@ -292,99 +292,6 @@ class ChatStore:
                 with contextlib.suppress(sqlite3.Error):
                     self._db.execute("ROLLBACK")
                 raise
-
-
-def told(error: sqlite3.Error, path: Path) -> LauncherError:
-    """What an error of SQLite means to the user."""
-    code = getattr(error, "sqlite_errorcode", None)
-    kind = code & 0xFF if code is not None else None
-    details = f"{type(error).__name__}: {error}"
-    if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LauncherError(
-            tr("The chats in {path} are held by another program.").format(path=path),
-            tr("New text is kept as soon as that program lets go."),
-            details,
-        )
-    if kind == sqlite3.SQLITE_FULL:
-        return LauncherError(
-            tr("The disk is full: the chat is not kept at the moment."),
-            tr("Make room; keeping is tried again with the next change."),
-            details,
-        )
-    if kind == sqlite3.SQLITE_READONLY:
-        return LauncherError(
-            tr("The chats in {path} can be read but not changed.").format(path=path),
-            tr("Check that the file and its folder are yours."),
-            details,
-        )
-    return LauncherError(
-        tr("The chats in {path} cannot be used: {reason}.").format(path=path, reason=error),
-        tr("This chat is not kept."),
-        details,
-    )
-
-
-def _opened(path: Path, busy_s: float) -> tuple[sqlite3.Connection, bool]:
-    """The file, brought to this version, and whether it can be written."""
-    db = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
-    try:
-        version = read_version(db)
-        if version > VERSION:
-            return db, False
-        if version and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise _damage()
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA journal_mode = WAL")
-        # With WAL a power cut may cost the last second; the file stays sound.
-        db.execute("PRAGMA synchronous = NORMAL")
-        migrate(db, version)
-        # An empty change tells whether writing works at all.
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("UPDATE meta SET value = value WHERE name = 'last_shown'")
-        db.execute("COMMIT")
-        return db, True
-    except sqlite3.Error as error:
-        db.close()
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-            raise
-    return _opened_to_read(path, busy_s), False
-
-
-def _opened_to_read(path: Path, busy_s: float) -> sqlite3.Connection:
-    address = path.absolute().as_uri()
-    for mode in ("?mode=ro", "?immutable=1"):
-        # Without rights on the folder, the files of the write-ahead log cannot be made.
-        db = sqlite3.connect(address + mode, timeout=busy_s, isolation_level=None, uri=True)
-        try:
-            db.execute("SELECT count(*) FROM chats").fetchone()
-        except sqlite3.OperationalError:
-            db.close()
-        else:
-            return db
-    error = sqlite3.OperationalError("unable to open the file")
-    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-    raise error
-
-
-def _damage() -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError("the check of the file failed")
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _set_aside(path: Path) -> Path:
-    aside = move_aside(path)
-    for ending in ("-wal", "-shm"):
-        beside = path.with_name(path.name + ending)
-        with contextlib.suppress(OSError):
-            beside.replace(aside.with_name(aside.name + ending))
-    return aside
 
 
 def _row(chat_id: str, node: Node) -> tuple[object, ...]:

@@ -28,9 +28,11 @@ from moelauncher.core.sampling_presets import Preset, with_preset
 from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.gui.chat_keeper import ChatKeeper
 from moelauncher.gui.chat_settings_desk import ChatSettingsDesk
+from moelauncher.gui.kept_chats_desk import KeptChatsDesk
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.services import Services
 from moelauncher.gui.thinking_choice import ThinkingChoice
+from moelauncher.gui.thought_clock import ThoughtClock
 
 #: A reply in progress is stored this often.
 STORE_MS = 700
@@ -43,13 +45,11 @@ class ChatSession(QObject):
         reply_wanted(object): a reply was opened; answer this GenerateRequest.
         changed(): what is shown is another branch or another chat.
         left(): another chat takes the place of the one that was shown.
-        deleted(str): the chat of that id was deleted.
     """
 
     reply_wanted = Signal(object)
     changed = Signal()
     left = Signal()
-    deleted = Signal(str)
 
     def __init__(
         self,
@@ -61,12 +61,9 @@ class ChatSession(QObject):
         super().__init__(parent)
         self._window = window
         self._services = services
-        self._clock = clock
         self._model_name = ""
         self._can_answer = False
-        self._thought_from_s: float | None = None
-        self._thought_s: float | None = None
-        self._written = False  # whether the reply's answer has begun
+        self._thought = ThoughtClock(clock)
         self._editing: int | None = None
         self.thinking = ThinkingChoice(window.chat.composer.thinking, services.state, self)
         self.keeper = ChatKeeper(services.paths.chats_file, self)
@@ -74,7 +71,8 @@ class ChatSession(QObject):
         self.settings = ChatSettingsDesk(window, services.settings, self.library, self)
         self.chat = self._empty()
         self._storing = QTimer(self, interval=STORE_MS)
-        self._storing.timeout.connect(self._store)
+        self._storing.timeout.connect(self.store)
+        self.kept = KeptChatsDesk(window, self, self)
         self._wire()
 
     def _wire(self) -> None:
@@ -86,13 +84,6 @@ class ChatSession(QObject):
         chat.edit_cancelled.connect(self._forget_edit)
         chats.new_requested.connect(self.new_chat)
         chats.open_requested.connect(self.open_chat)
-        chats.search_changed.connect(keeper.set_query)
-        chats.rename_requested.connect(self._rename)
-        chats.delete_requested.connect(self._delete_chat)
-        chats.duplicate_requested.connect(self._duplicate)
-        chats.export_requested.connect(keeper.export)
-        chats.import_requested.connect(self._import)
-        keeper.rows_changed.connect(chats.set_rows)
         keeper.started.connect(self._started)
         keeper.loaded.connect(self._loaded)
         keeper.message.connect(self._window.status.set_message)
@@ -215,7 +206,7 @@ class ChatSession(QObject):
 
     def leave_out(self, left_out: Sequence[int]) -> None:
         """Give the model these turns no longer; they stay to be read, and it can be undone."""
-        if self._refused():
+        if self.refused():
             return
         self._change(self.conversation.leave_out(left_out))
         text = self.tr("{n} messages are given to the model no longer").format(n=len(left_out))
@@ -223,7 +214,7 @@ class ChatSession(QObject):
 
     def edit_settings(self) -> None:
         """Ask what shall be set for this chat alone."""
-        if self._refused():
+        if self.refused():
             return
         self.settings.edit(self.conversation.system, self.chat.settings, self.set_settings)
 
@@ -235,7 +226,7 @@ class ChatSession(QObject):
         self._change(replace(self.conversation, system=system))
 
     def _choose_preset(self, preset: object) -> None:
-        if self._refused():
+        if self.refused():
             return
         chosen = preset if isinstance(preset, Preset) else None
         self.set_settings(self.conversation.system, with_preset(self.chat.settings, chosen))
@@ -246,11 +237,7 @@ class ChatSession(QObject):
         """What the engine wrote in one frame."""
         if not (text or reasoning) or not self.conversation.streaming:
             return
-        if reasoning and self._thought_from_s is None:
-            self._thought_from_s = self._clock()
-        if text and self._thought_from_s is not None and not self._written:
-            self._thought_s = self._clock() - self._thought_from_s
-        self._written = self._written or bool(text)
+        self._thought.hear(text, reasoning)
         self._take(self.conversation.append(text, reasoning), store=False)
         self._window.chat.append(text, reasoning)
 
@@ -258,9 +245,7 @@ class ChatSession(QObject):
         """The reply is complete, or was stopped."""
         if not self.conversation.streaming:
             return
-        if self._thought_from_s is not None and not self._written:
-            self._thought_s = self._clock() - self._thought_from_s
-        self._take(self.conversation.finish(stats, placement_text, self._thought_s))
+        self._take(self.conversation.finish(stats, placement_text, self._thought.end()))
         self._window.chat.finish_reply(stats, placement_text)
         self._closed()
 
@@ -276,14 +261,14 @@ class ChatSession(QObject):
 
     def new_chat(self) -> None:
         """Show an empty chat; it is kept from its first message on."""
-        if self._refused():
+        if self.refused():
             return
-        self._show(self._empty())
+        self.show_empty()
         self._window.chat.focus_input()
 
     def open_chat(self, chat_id: str) -> None:
         """Show a kept chat."""
-        if self._refused():
+        if self.refused():
             self._window.chats.set_current(self.chat.id)
         else:
             self.keeper.load(chat_id)
@@ -302,37 +287,6 @@ class ChatSession(QObject):
             self._tell(self.tr("This chat is not there any more."), "warning")
             self.keeper.refresh()
 
-    def _rename(self, chat_id: str, title: str) -> None:
-        if chat_id == self.chat.id:
-            self.chat = replace(self.chat, title=" ".join(title.split()))
-        self.keeper.rename(chat_id, title)
-
-    def _delete_chat(self, chat_id: str) -> None:
-        shown = chat_id == self.chat.id
-        if shown and self._refused():
-            return
-        title = self._window.chats.title_of(chat_id)
-        self.keeper.delete(chat_id)
-        self.deleted.emit(chat_id)
-        if shown:
-            self._show(self._empty())
-
-        def take_back() -> None:
-            self.keeper.undelete(chat_id)
-            if shown and not self.conversation.nodes:
-                self.keeper.load(chat_id)
-
-        self._window.chats.offer_undo(title, take_back)
-
-    def _duplicate(self, chat_id: str) -> None:
-        if not self._refused():
-            self._store()
-            self.keeper.duplicate(chat_id)
-
-    def _import(self, paths: list[Path]) -> None:
-        if not self._refused():
-            self.keeper.import_files(paths)
-
     # Parts
 
     def _empty(self) -> KeptChat:
@@ -349,12 +303,7 @@ class ChatSession(QObject):
         )
 
     def _begin(self, talk: Conversation, goes_on: bool = False) -> None:
-        self._thought_from_s = self._thought_s = None
-        self._written = False
-        if goes_on:
-            turn = talk.path[-1].turn
-            self._thought_s = turn.thought_s
-            self._written = bool(turn.text)
+        self._thought.begin(talk.path[-1].turn if goes_on else None)
         self._take(talk)
         if talk.path[-1].key == talk.next_key - 1 and len(talk.versions(talk.path[-1].key)) == 1:
             self._window.chat.begin_reply(self._model_name)
@@ -399,7 +348,7 @@ class ChatSession(QObject):
         chat_id = self.chat.id
 
         def take_back() -> None:
-            if self.chat.id == chat_id and not self._refused():
+            if self.chat.id == chat_id and not self.refused():
                 self._change(back(self.conversation))
 
         self._window.chat.undo.offer(text, take_back)
@@ -413,10 +362,19 @@ class ChatSession(QObject):
     def _forget_edit(self) -> None:
         self._editing = None
 
-    def _refused(self) -> bool:
+    def refused(self) -> bool:
+        """Whether a reply that runs stands in the way of another chat; it is told."""
         if self.conversation.streaming:
             self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
         return self.conversation.streaming
+
+    def show_empty(self) -> None:
+        """Show a chat without turns."""
+        self._show(self._empty())
+
+    def set_title(self, title: str) -> None:
+        """What the chat that is shown is called from now on."""
+        self.chat = replace(self.chat, title=title)
 
     def _show(self, chat: KeptChat, remember: bool = True) -> None:
         self._window.chat.undo.clear()
@@ -436,12 +394,13 @@ class ChatSession(QObject):
         first = not self.conversation.nodes
         self.chat = replace(self.chat, conversation=talk)
         if store:
-            self._store()
+            self.store()
         if first and talk.nodes:
             self.keeper.set_last_shown(self.chat.id)
             self._window.chats.set_current(self.chat.id)
 
-    def _store(self) -> None:
+    def store(self) -> None:
+        """Keep the chat as it is now."""
         if self.conversation.nodes:
             self.keeper.save(self.chat)
 

@@ -40,7 +40,7 @@ class LaterStarts(QObject):
         if models:
             self._session.library.add_paths(models)
         elif demo:
-            self._session.library.select_sample()
+            self._session.library.sample.build()
 
     def _tell_of_version(self, version: str) -> None:
         text = self.tr(

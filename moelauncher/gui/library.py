@@ -6,7 +6,7 @@ the user added (settings), the program's own models, and other programs' caches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from moelauncher.core import settings as keys
 from moelauncher.core.auto_placement import Machine
-from moelauncher.core.catalog import CatalogEntry, entry_of
+from moelauncher.core.catalog import CatalogEntry
 from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.library_settings import (
@@ -27,16 +27,17 @@ from moelauncher.core.library_settings import (
 )
 from moelauncher.core.model_folders import source_labels
 from moelauncher.core.path_text import path_as_text, path_of_text
-from moelauncher.core.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.sample_model import sample_model_path
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 from moelauncher.gui.folder_watch import FolderWatch
 from moelauncher.gui.growing_files import GrowingFiles
-from moelauncher.gui.jobs import JobRunner, Report
+from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.library_scan import Remembered, Scanned, first_model, scan_sources
 from moelauncher.gui.model_actions import ModelActions
 from moelauncher.gui.model_list_menus import SourceRow
 from moelauncher.gui.model_list_pane import ModelListPane
+from moelauncher.gui.sample_builder import SampleBuilder
 from moelauncher.gui.services import Services
 from moelauncher.gui.verdicts import Verdicts
 
@@ -101,8 +102,9 @@ class Library(QObject):
         pane.refresh_requested.connect(lambda: self.refresh())
         pane.add_folder_requested.connect(self._choose_folder)
         pane.add_file_requested.connect(self._choose_file)
-        pane.demo_requested.connect(self.select_sample)
-        pane.demo_cancel_requested.connect(self.cancel_sample)
+        self.sample = SampleBuilder(pane, services.paths.sample_folder, jobs, self)
+        self.sample.built.connect(self._found_added)
+        self.sample.message.connect(self.message)
         pane.remove_requested.connect(self.remove_source)
         pane.entry_selected.connect(self._remember_selected)
         pane.set_sources(self._user_sources())
@@ -212,24 +214,6 @@ class Library(QObject):
         self._watch.close()
         self._scan_jobs.close()
 
-    def select_sample(self) -> None:
-        """Select the sample model, built first where it is missing."""
-        folder = self._services.paths.sample_folder
-        self._jobs.start(
-            "sample",
-            lambda report, cancelled: entry_of(
-                build_sample_model(folder, progress=_every_percent(report), cancelled=cancelled)
-            ),
-            self._sample_built,
-            self._sample_failed,
-            self._sample_progressed,
-        )
-
-    def cancel_sample(self) -> None:
-        """Stop building; what was written is removed."""
-        self._jobs.cancel("sample")
-        self._pane.set_demo_progress(None)
-
     # What the jobs find
 
     def _found(self, bundle: object) -> None:
@@ -318,19 +302,6 @@ class Library(QObject):
                 "warning",
             )
 
-    def _sample_built(self, entry: object) -> None:
-        assert isinstance(entry, CatalogEntry)
-        self._pane.set_demo_progress(None)
-        self._found_added(entry)
-
-    def _sample_progressed(self, fraction: object) -> None:
-        assert isinstance(fraction, float)
-        self._pane.set_demo_progress(fraction)
-
-    def _sample_failed(self, error: LauncherError) -> None:
-        self._pane.set_demo_progress(None)
-        self.message.emit(error.sentence, "error")
-
     def _select_wanted(self) -> None:
         if self._wanted is not None and self._pane.select_path(self._wanted):
             self._wanted = None
@@ -409,15 +380,3 @@ def _single_shot(parent: QObject, interval_ms: int) -> QTimer:
     timer.setSingleShot(True)
     timer.setInterval(interval_ms)
     return timer
-
-
-def _every_percent(report: Report) -> Callable[[float], None]:
-    told = -1.0
-
-    def progress(fraction: float) -> None:
-        nonlocal told
-        if fraction - told >= 0.01 or fraction >= 1.0:
-            told = fraction
-            report(fraction)
-
-    return progress

@@ -20,7 +20,7 @@ from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError, TemplateRefused
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
-from moelauncher.gui.code_block import CodeBlock, card_rect, code_font, copy_rect, paint_card
+from moelauncher.gui.code_block import CodeBlock, card_rect, copy_rect, paint_card
 from moelauncher.gui.markdown import (
     ReplyDocument,
     set_reply,
@@ -30,12 +30,12 @@ from moelauncher.gui.message_view import (
     ACTIONS_PX,
     FOLD_HEIGHT,
     REPLY_MAX_PX,
-    SHOWN_CHARS_LIMIT,
     HotSpot,
     MessageView,
     SelectionOf,
     TextPart,
 )
+from moelauncher.gui.reply_error import error_parts, rails
 from moelauncher.gui.reply_footer import footer_runs, prompt_progress_text, thought_text
 from moelauncher.gui.reply_marks import paint_caret, paint_progress, quote_rails, quoted_blocks
 
@@ -232,8 +232,11 @@ class ReplyMessage(MessageView):
             self._progress_rect = QRectF(0, y, min(column, PROGRESS_MAX_PX), 34)
             y += 34
         if self._error is not None:
-            y += self._add_error(y + (look.GRID if y else 0), column, colors)
-            y += look.GRID if self._text or self._reasoning else 0
+            top = y + (look.GRID if y else 0)
+            parts, spots, height = error_parts(self._error, top, column, self._details_open)
+            self.parts += parts
+            self.hot_spots += spots
+            y += height + (look.GRID if self._text or self._reasoning else 0)
         if self._cut:
             y += look.GRID if y else 0
             text = tr("cut off: the program ended while this was being written")
@@ -315,38 +318,6 @@ class ReplyMessage(MessageView):
             height = max(height, card.bottom() + 1)
         return above + height
 
-    def _add_error(self, y: float, column: float, colors: look.Palette) -> float:
-        error = self._error
-        assert error is not None
-        top = y
-        left = 14.0
-        for kind, text, ink in (
-            ("error", error.message, colors.text),
-            ("hint", error.hint, colors.muted),
-        ):
-            if not text:
-                continue
-            document = ReplyDocument()
-            document.setPlainText(text)
-            style_plain(document, ink)
-            document.setTextWidth(column - left)
-            self.parts.append(TextPart(kind, document, QPointF(left, y)))
-            y += document.size().height() + 2
-        if error.details.strip():
-            arrow = "▾" if self._details_open else "▸"
-            rect = QRectF(left, y, column - left, FOLD_HEIGHT)
-            self.hot_spots.append(HotSpot("details", rect, f"{arrow} " + tr("details")))
-            y += FOLD_HEIGHT
-            if self._details_open:
-                document = ReplyDocument()
-                document.setDefaultFont(code_font())
-                document.setPlainText(error.details.strip()[:SHOWN_CHARS_LIMIT])
-                style_plain(document, colors.muted)
-                document.setTextWidth(column - left)
-                self.parts.append(TextPart("details", document, QPointF(left, y)))
-                y += document.size().height()
-        return y - top
-
     def _thought_label(self, column: float) -> str:
         arrow = "▾" if self._thought_open else "▸"
         thinking = self._streaming and not self._text
@@ -373,7 +344,8 @@ class ReplyMessage(MessageView):
         self, painter: QPainter, clip: QRectF, selection_of: SelectionOf, pressed: HotSpot | None
     ) -> None:
         colors = look.theme().colors
-        self._paint_rails(painter, colors)
+        for rail, is_error in rails(self.parts, self.hot_spots):
+            painter.fillRect(rail, colors.bad if is_error else colors.border)
         super().paint(painter, clip, selection_of, pressed)
         if not self._progress_rect.isEmpty():
             share = None
@@ -382,20 +354,6 @@ class ReplyMessage(MessageView):
             paint_progress(painter, self._progress_rect, self._waiting_text(), share)
         if self._streaming and self._text and self._body is not None:
             paint_caret(painter, self._body)
-
-    def _paint_rails(self, painter: QPainter, colors: look.Palette) -> None:
-        groups: dict[str, QRectF] = {}
-        for part in self.parts:
-            name = "error" if part.kind in ("error", "hint", "details") else part.kind
-            if name in ("error", "reasoning"):
-                rect = part.rect
-                groups[name] = groups[name].united(rect) if name in groups else rect
-        for spot in self.hot_spots:
-            if spot.kind == "details" and "error" in groups:
-                groups["error"] = groups["error"].united(spot.rect)
-        for name, rect in groups.items():
-            color = colors.bad if name == "error" else colors.border
-            painter.fillRect(QRectF(0, rect.top(), 3, rect.height()), color)
 
     def _paint_part(
         self,

@@ -25,6 +25,12 @@ def test_model_without_a_template_gets_chatml() -> None:
     assert template.render(TURNS, {}, open_reply=False) == turns
 
 
+def test_a_template_of_a_megabyte_is_none() -> None:
+    template = ChatTemplate("{{ messages[0].content }}" * 40_000, "<s>", "</s>")
+    assert template.too_long and template.source == "chatml"
+    assert template.render(TURNS, {}).startswith("<|im_start|>user\n")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
