@@ -126,7 +126,7 @@ class LeverSearch:
         """See :class:`Search`."""
         self._n_visits += 1
         if self._race is None:
-            self._sweep.add(stop, rate, disturbed=disturbed)
+            self._sweep.add(stop, rate, disturbed=disturbed, prompt_rate=prompt_rate)
         elif rate > 0 and math.isfinite(rate):
             self._race.add(stop, self._turn.rate(rate, prompt_rate), disturbed=disturbed)
         else:

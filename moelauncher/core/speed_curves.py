@@ -30,7 +30,7 @@ _LEAST_NOISE = 0.004
 _TRUST_IN_USUAL = 3.0
 #: Beyond so many times the noise, and by so much, a visit was disturbed.
 _OUTLIER, _LEAST_OUTLIER = 4.0, 0.04
-_MOST_DISTURBED = 0.25
+_MOST_DISTURBED = 0.45
 
 # All times are in units of the shortest that was seen.
 #: (spread, length as a share of the range, how likely) of what a curve has beside its line.
@@ -70,7 +70,7 @@ def summed_up(rates: Mapping[int, Sequence[float]]) -> Visits:
         noise = _noise(kept)
     again = [stop for stop, values in logs.items() if len(values) > 1]
     n_dropped = sum(len(logs[stop]) - len(kept[stop]) for stop in again)
-    if n_dropped > max(2.0, _MOST_DISTURBED * sum(len(logs[stop]) for stop in again)):
+    if n_dropped > _MOST_DISTURBED * sum(len(logs[stop]) for stop in again):
         # So many are no exceptions: this machine is that restless.
         noise = _noise(logs)
         kept = {stop: _undisturbed(values, noise) for stop, values in logs.items()}

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from moelauncher.core.speed_curves import USUAL_NOISE, CurveCrowd, summed_up
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 #: Stops whose speeds differ by less are called equal: no one feels it.
 EQUAL = 0.015
 #: A choice is good that is no further from the best; and how sure that has to be.
-_GOOD = 0.03
-_SURE_TO_END, _SURE_TO_YIELD = 0.99, 0.97
+_GOOD, _SURELY_GOOD = 0.03, 0.024
+_SURE_TO_END, _SURE_TO_YIELD = 0.99, 0.985
 #: For a roomier stop so much is given up at most.
 _YIELD = 0.012
 #: How likely a stop has to be as fast as the best to be called equal.
@@ -72,6 +72,8 @@ class SweepDecision:
     setting: int | None = None
     #: What the levers did, a sentence each.
     lever_notes: tuple[str, ...] = ()
+    #: The middle of each stop's prompt speeds (tok/s), where they were measured.
+    prompt_rates: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_tie(self) -> bool:
@@ -145,6 +147,7 @@ class Sweep:
         self._limit = most if limit is None else limit
         self._rates: dict[int, list[float]] = {}
         self._disturbed: dict[int, list[float]] = {}
+        self._prompts: dict[int, list[float]] = {}
         self._visits: dict[int, int] = {}
         self._failed: set[int] = set()
         self._last_visit: int | None = None
@@ -166,6 +169,8 @@ class Sweep:
         unless a stop never has another. Stops are not judged by ``prompt_rate``.
         """
         self._visited(stop)
+        if prompt_rate is not None and prompt_rate > 0 and not disturbed:
+            self._prompts.setdefault(stop, []).append(prompt_rate)
         if not rate > 0 or not math.isfinite(rate):
             return
         if not disturbed:
@@ -211,6 +216,7 @@ class Sweep:
             failed=tuple(sorted(self._failed)),
             noise=USUAL_NOISE if beliefs is None else beliefs.noise,
             decided=self._next() is None,
+            prompt_rates={stop: statistics.median(found) for stop, found in self._prompts.items()},
         )
 
     # Inside
@@ -270,6 +276,9 @@ class Sweep:
         for stop in (self._present, self._stops[-1]):
             if stop in self._rates:
                 wanted.setdefault(stop, min(2, self._n_repeats))
+        edge = self._edge_below(beliefs.best)
+        if edge is not None:
+            wanted.setdefault(edge, min(2, self._n_repeats))
         open_ = [
             stop
             for stop, count in wanted.items()
@@ -280,6 +289,14 @@ class Sweep:
             return None
         others = [stop for stop in open_ if stop != self._last_visit] or open_
         return min(others, key=lambda stop: (self._visits[stop], -stop))
+
+    def _edge_below(self, best: int) -> int | None:
+        """The next stop below the best, where the speed falls off a cliff towards it."""
+        below = max((stop for stop in self._rates if stop < best), default=None)
+        if below is None:
+            return None
+        drop = statistics.median(self._rates[best]) / statistics.median(self._rates[below]) - 1
+        return below if drop > _DENT and below not in self._failed else None
 
     def _telling(self, beliefs: _Beliefs) -> int | None:
         best = beliefs.stops[beliefs.best_anywhere]
@@ -402,7 +419,7 @@ class _Beliefs:
             or (height[place] >= height[top] - _YIELD and good[place] >= _SURE_TO_YIELD)
         )
         self.best = stops[roomiest]
-        self.sure = float(good[roomiest])
+        self.sure = float((self._losses[:, roomiest] <= _SURELY_GOOD).mean())
 
     def may_gain(self, stops: Sequence[int]) -> bool:
         """Whether one of ``stops`` may be faster than the choice, however unlikely."""

@@ -8,6 +8,9 @@ from moelauncher.core.sweep import SweepDecision
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_rate
 
+#: So much faster is worth a word; a single visit may be off by some per cent.
+_PROMPT_CONFLICT = 1.15
+
 
 def decision_text(
     decision: SweepDecision,
@@ -26,7 +29,21 @@ def decision_text(
     if decision.best is None:
         return tr("Nothing could be measured.")
     text = _stop_text(decision, spare_bytes, present, one_place, label)
-    return " ".join((text, *decision.lever_notes))
+    prompts = "" if one_place else _prompt_text(decision, label)
+    return " ".join(filter(None, (text, prompts, *decision.lever_notes)))
+
+
+def _prompt_text(decision: SweepDecision, label: Callable[[int], int]) -> str:
+    """Where prompts are read faster than at the stop that writes fastest; "" for nowhere."""
+    rates, best = decision.prompt_rates, decision.best
+    if best is None or best not in rates:
+        return ""
+    quick = max(rates, key=lambda stop: rates[stop])
+    if rates[quick] < rates[best] * _PROMPT_CONFLICT:
+        return ""
+    return tr("Prompts are read faster at {n}: {rate} against {here}.").format(
+        n=label(quick), rate=format_rate(rates[quick]), here=format_rate(rates[best])
+    )
 
 
 def _stop_text(

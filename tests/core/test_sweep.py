@@ -23,7 +23,7 @@ from tests.helpers.sweep_machines import (
 )
 
 #: The benchmark plays a thousand; here a few tell whether something broke.
-SEEDS = 12
+SEEDS = 8
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -38,10 +38,10 @@ def test_the_choice_is_good_and_cheap(name: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_machines_that_nobody_recorded(family: str) -> None:
     """Other sizes, other places for peak, cliff and wall, each drawn by chance."""
-    curves = [drawn_curve(family, seed) for seed in range(6)]
+    curves = [drawn_curve(family, seed) for seed in range(4)]
     sweeps = [play(curve, seed, Noise(load=0.02)) for seed, curve in enumerate(curves)]
     good = sum(is_good(c, s.decision.best) for c, s in zip(curves, sweeps, strict=True))
-    assert good >= 5
+    assert good >= 3
     for curve, sweep in zip(curves, sweeps, strict=True):
         assert len(sweep.visits) <= 3 * len(curve) / 4
 
