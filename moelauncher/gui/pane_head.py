@@ -37,7 +37,7 @@ class PaneHead(QWidget):
         button = QToolButton(self)
         button.setText(sign)
         button.setAccessibleName(spoken)
-        button.setFixedHeight(look.CONTROL_HEIGHT)
+        button.setFixedSize(look.CONTROL_HEIGHT, look.CONTROL_HEIGHT)
         self._add(button, name, tip, first=first)
         return button
 

@@ -99,28 +99,32 @@ class SpeedPane(Pane):
 
         row = QHBoxLayout()
         row.setSpacing(GRID * 2)
-        figure_row = QHBoxLayout()
+        figure = QWidget()
+        figure_row = QHBoxLayout(figure)
+        figure_row.setContentsMargins(0, 0, 0, 0)
         figure_row.setSpacing(HALF)
         self.figure = QLabel("–")
         self.figure.setTextFormat(Qt.TextFormat.PlainText)
         self.figure.setFont(font("figure", bold=True, figures=True))
-        self.figure.setMinimumWidth(self.figure.fontMetrics().horizontalAdvance("88.8"))
         self.figure.setAccessibleName(self.tr("Speed now"))
         unit = plain_label(self.tr("tok/s"), "muted")
         unit.setFont(font("small"))
         figure_row.addWidget(self.figure, 0, Qt.AlignmentFlag.AlignBaseline)
         figure_row.addWidget(unit, 0, Qt.AlignmentFlag.AlignBaseline)
+        figure_row.addStretch(1)
+        widest_figure = self.figure.fontMetrics().horizontalAdvance("88.8")
+        figure.setMinimumWidth(widest_figure + HALF + unit.sizeHint().width())
         self.average = SteadyLabel(2, font("small", figures=True), "muted")
         self.note = SteadyLabel(2, font("small", figures=True), "muted")
         self.average.setAccessibleName(self.tr("Expected speed, and the average of this reply"))
         self.note.setAccessibleName(self.tr("About the speed"))
         for label in (self.average, self.note):
             label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        row.addLayout(figure_row)
+        row.addWidget(figure)
         self._expected, self._average = "", ""
-        # Of one width, with or without figures, so that the note beside it never moves.
+        # Of one width, with or without figures, so that the note beside them never moves.
         widest = max(
-            self.average.fontMetrics().horizontalAdvance(text.format(rate="≈ 888"))
+            self.average.fontMetrics().horizontalAdvance(text.format(rate="≈ 88.8"))
             for text in (self.tr("average {rate}"), self.tr("expected {rate}"))
         )
         self.average.setFixedWidth(widest + HALF)
