@@ -216,7 +216,9 @@ class LoadDesk(QObject):
         self._went_on(SessionEvent.LOADED if failure is None else SessionEvent.RESTORED)
         for sentence in (*report.mismatches, *report.warnings):
             self._log.add("warning", sentence)
-        self._outcome.loaded(facts, plan, report, self._texts.loaded(facts, report))
+        in_reply = self._chat.conversation.streaming
+        text = self._texts.loaded(facts, report, in_reply=in_reply)
+        self._outcome.loaded(facts, plan, report, text)
         if failure is not None:
             failure(self._texts.restored(facts))
         self.arrived.emit()

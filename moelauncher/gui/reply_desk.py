@@ -74,7 +74,9 @@ class ReplyDesk(QObject):
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._rate = TokenRate()
-        self._prompt_from_s: float | None = None
+        #: Since when the prompt is read, or what a move lost is read again.
+        self._read_from_s: float | None = None
+        self._written = False  # whether the reply's first token has come
         self._prompt_tokens = 0
         self._context_used: int | None = None
         self._last_stats: GenerationStats | None = None
@@ -88,7 +90,7 @@ class ReplyDesk(QObject):
     def answer(self, request: GenerateRequest) -> None:
         """Let the loaded model answer; the chat has opened the reply."""
         self._rate.begin()
-        self._prompt_from_s = time.monotonic()
+        self._read_from_s, self._written = time.monotonic(), False
         self._last_stats = None
         self._moved = False
         self._standing.move(SessionEvent.SEND)
@@ -144,19 +146,27 @@ class ReplyDesk(QObject):
     def _prompt_progressed(self, event: PromptProgress) -> None:
         rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
         left = (event.total - event.done) / rate if rate else None
-        goes_on = self._prompt_from_s is not None  # no token came yet
-        if goes_on and SessionEvent.PROMPT_GOES_ON in possible_events(self._standing.state()):
-            self._standing.move(SessionEvent.PROMPT_GOES_ON)
         self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
-        self._prompt_tokens = event.cached + event.done
-        self._context_used = self._prompt_tokens
+        self._context_used = event.cached + event.done
+        now_s = time.monotonic()
+        if self._written:  # what a move lost is read again, reply and all
+            self._read_from_s = self._read_from_s or now_s
+        else:
+            self._prompt_tokens = self._context_used
+            if SessionEvent.PROMPT_GOES_ON in possible_events(self._standing.state()):
+                self._standing.move(SessionEvent.PROMPT_GOES_ON)
+            waited_s = self._loads.timing.token(now_s)
+            if waited_s is not None and self._loads.loaded is not None:
+                text = self._texts.moved_in_prompt(self._loads.loaded.report, waited_s)
+                self._window.status.set_message(text, "good")
+        self._shade_prompt(now_s)
         self.show_context()
 
     def _token(self, event: TokenEvent) -> None:
-        if self._prompt_from_s is not None:
-            self._shade_prompt(event.time_s)
-            self._prompt_from_s = None
+        self._shade_prompt(event.time_s)
+        self._read_from_s = None
+        self._written = True
         waited_s = self._loads.timing.token(event.time_s)
         if waited_s is not None and self._loads.loaded is not None:
             report = self._loads.loaded.report
@@ -186,7 +196,7 @@ class ReplyDesk(QObject):
     def _closed(self) -> None:
         self._sample_rate()
         self._rate_clock.stop()
-        self._prompt_from_s = None
+        self._read_from_s = None
         now = time.monotonic()
         self._window.speed.add_rate(now, None)
         average = self._last_stats.tok_s if self._last_stats else None
@@ -220,5 +230,5 @@ class ReplyDesk(QObject):
             self.show_context()
 
     def _shade_prompt(self, until_s: float) -> None:
-        if self._prompt_from_s is not None:
-            self._window.speed.shade_prompt(self._prompt_from_s, until_s)
+        if self._read_from_s is not None:
+            self._window.speed.shade_prompt(self._read_from_s, until_s)

@@ -110,8 +110,8 @@ class SessionTexts(QObject):
             parts.append(self.tr("{time} left").format(time=format_duration(left)))
         return " · ".join(parts)
 
-    def loaded(self, facts: ModelFacts, report: LoadReport) -> str:
-        """Said once a load went as planned."""
+    def loaded(self, facts: ModelFacts, report: LoadReport, *, in_reply: bool = False) -> str:
+        """Said once a load went as planned; ``in_reply``: a reply waited for it."""
         if report.load_s < 0.05:  # nothing had to be read anew
             text = self.tr("{name} is loaded; llama.cpp placed it as planned.")
         else:
@@ -119,9 +119,12 @@ class SessionTexts(QObject):
         text = text.format(name=facts.name, time=format_duration(report.load_s))
         carried = report.carried
         if carried is not None and carried.reason and carried.n_tokens:
-            text += " " + self.tr("The chat is read again with the next message: {reason}").format(
-                reason=carried.reason
+            again = (
+                self.tr("The chat is read again now: {reason}")
+                if in_reply
+                else self.tr("The chat is read again with the next message: {reason}")
             )
+            text += " " + again.format(reason=carried.reason)
         return text
 
     def back_again(self, report: LoadReport) -> str:
@@ -142,6 +145,16 @@ class SessionTexts(QObject):
         reason = report.carried.reason if report.carried is not None else ""
         if reason:
             text += " " + self.tr("The chat was read again: {reason}").format(reason=reason)
+        return text
+
+    def moved_in_prompt(self, report: LoadReport, waited_s: float) -> str:
+        """Said when a prompt is read on after a move."""
+        text = self.tr("The prompt is read on, {seconds:.1f} s after the change.").format(
+            seconds=waited_s
+        )
+        reason = report.carried.reason if report.carried is not None else ""
+        if reason:
+            text += " " + self.tr("It is read from its beginning: {reason}").format(reason=reason)
         return text
 
     def why_no_tune(self, state: SessionState) -> str:
@@ -200,12 +213,25 @@ class SessionTexts(QObject):
         return self.tr("experts of {n} layers on the CPU").format(n=n)
 
     def mark(self, before: LaunchPlan, now: LaunchPlan) -> str:
-        """ "30 › 24": what changed on the curve; empty where only something else did."""
-        if now.slider.dense:
-            old, new = before.placement.n_gpu_layers, now.placement.n_gpu_layers
-        else:
-            old, new = before.choices.cpu_moe, now.choices.cpu_moe
-        return "" if old == new else f"{old} › {new}"
+        """ "30 › 24", "f16 › q8_0": what changed on the curve; empty where nothing did."""
+        dense = now.slider.dense
+        old, new = (
+            (
+                plan.placement.n_gpu_layers if dense else plan.choices.cpu_moe,
+                plan.choices.context.kv_type,
+                format_tokens(plan.choices.context.n_ctx),
+                self._threads(plan.choices.context.n_threads),
+                self.tr("ubatch {n}").format(n=plan.choices.context.n_ubatch),
+            )
+            for plan in (before, now)
+        )
+        changed = [f"{a} › {b}" for a, b in zip(old, new, strict=True) if a != b]
+        return ", ".join(changed)
+
+    def _threads(self, n_threads: int | None) -> str:
+        if n_threads is None:
+            return self.tr("usual threads")
+        return self.tr("{n} threads").format(n=n_threads)
 
     def prompt(self, n_tokens: int, rate: float | None) -> str:
         """The status line's word on the prompt."""

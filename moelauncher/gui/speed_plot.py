@@ -20,6 +20,8 @@ from moelauncher.gui.theme import faded, font, theme
 
 REPAINT_MS = 33
 PEN_WIDTH = 2
+#: Labels of marks stand in so many rows at most, each so much of the plot's height.
+MARK_ROWS, MARK_ROW = 4, 0.15
 
 
 class SpeedPlot(RatePlot):
@@ -111,6 +113,8 @@ class SpeedPlot(RatePlot):
                 self.addItem(item)
             self._marks.append((line, text))
             self._dress_mark(line, text)
+        width = max(1.0, self.getPlotItem().getViewBox().width())
+        ends = [0.0] * MARK_ROWS  # pixels up to which each row of labels is taken
         for index, (line, text) in enumerate(self._marks):
             shown = index < len(marks)
             line.setVisible(shown)
@@ -120,9 +124,15 @@ class SpeedPlot(RatePlot):
                 line.setValue(mark.time_s - now_s)
                 text.setText(mark.text)
                 # A label that would leave the plot at its right edge turns to the left.
-                near_end = mark.time_s > now_s - self._window_s * 0.15
-                text.setAnchor((1, 0) if near_end else (0, 0))
-                text.setPos(mark.time_s - now_s, self._top)
+                at = (mark.time_s - now_s) / self._window_s * width + width
+                length = text.boundingRect().width()
+                turned = at + length > width
+                start = at - length if turned else at
+                # One that would lie on another goes a row lower.
+                row = next((n for n, end in enumerate(ends) if end <= start), MARK_ROWS - 1)
+                ends[row] = start + length
+                text.setAnchor((1 if turned else 0, 0))
+                text.setPos(mark.time_s - now_s, self._top * (1 - row * MARK_ROW))
 
     def _show_shades(self, now_s: float) -> None:
         shades = self._history.shades(now_s - self._window_s)
