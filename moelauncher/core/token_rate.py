@@ -134,7 +134,7 @@ class RateCurve:
 
     def marks(self) -> tuple[RateMark, ...]:
         """The marks on the part of the curve that is still there."""
-        if self._n_held == 0:
+        if self._n_held < self._capacity:  # nothing was forgotten yet
             return tuple(self._marks)
         oldest_s = self._times[self._end - self._n_held]
         return tuple(mark for mark in self._marks if mark.time_s >= oldest_s)

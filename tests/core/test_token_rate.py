@@ -112,3 +112,13 @@ def test_marks_leave_with_the_curve() -> None:
     curve.clear()
     assert curve.marks() == ()
     assert len(curve.arrays()[0]) == 0
+
+
+def test_a_mark_before_the_first_sample_stays_until_samples_are_forgotten() -> None:
+    curve = RateCurve(4)
+    curve.mark(1.0, "30 › 24")
+    curve.sample(2.0, 10.0)
+    assert [mark.text for mark in curve.marks()] == ["30 › 24"]
+    for now_s in (3.0, 4.0, 5.0, 6.0):
+        curve.sample(now_s, 10.0)
+    assert curve.marks() == ()

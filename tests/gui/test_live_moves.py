@@ -17,6 +17,7 @@ from moelauncher.core.engine_protocol import (
     Loaded,
     LoadFailed,
     LoadReport,
+    PromptProgress,
     TokenEvent,
 )
 from moelauncher.core.errors import LauncherError
@@ -132,3 +133,41 @@ def test_live_leaves_what_does_not_fit(driver: ScriptedWindow) -> None:
     n_loads = len(driver.engine.loads)
     driver.wait(lambda: "does not fit" in message(driver))
     assert len(driver.engine.loads) == n_loads
+
+
+def test_a_move_before_the_first_token_goes_on_reading(qtbot: QtBot, tmp_path: Path) -> None:
+    made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
+    try:
+        made.session.launch()
+        made.loaded()
+        made.wait(lambda: made.session.state is SessionState.READY)
+        made.session.send("Tell me a story.")
+        reply = made.engine.newest
+        made.engine.say(PromptProgress(0, 10, 100, 0, 1.0))
+        made.window.placement.slider.setValue(2)
+        made.session.launch()
+        assert made.session.state is SessionState.MOVING
+        made.engine.say(Loaded(0, report(made)))
+        made.engine.say(PromptProgress(0, 10, 100, 0, 1.0), request=reply)
+        made.wait(lambda: made.session.state is SessionState.PREFILL)
+        made.wait(lambda: "The prompt is read on" in message(made))
+        made.engine.say(TokenEvent(0, "Once ", "", 1, 1e9), request=reply)
+        made.wait(lambda: made.session.state is SessionState.GENERATING)
+        assert "read on" in message(made)
+        assert [mark.text for mark in made.window.speed.history.marks(-1e9)] == ["0 › 2"]
+    finally:
+        made.close()
+
+
+def test_what_is_read_again_is_shaded_and_counted_once(driver: ScriptedWindow) -> None:
+    shades = len(driver.window.speed.history.shades(-1e9))
+    driver.engine.say(TokenEvent(0, "there ", "", 2, 1.0), request=driver.reply)  # type: ignore[attr-defined]
+    move(driver, 2)
+    driver.engine.say(Loaded(0, report(driver, "read_again", "The KV type changed.")))
+    driver.wait(lambda: "read again now" in message(driver))
+    for done in (0, 7):
+        driver.engine.say(PromptProgress(0, done, 7, 0, 1.0), request=driver.reply)  # type: ignore[attr-defined]
+    driver.wait(lambda: len(driver.window.speed.history.shades(-1e9)) == shades + 1)
+    token(driver, 3, "was ")
+    driver.wait(lambda: "went on" in message(driver))
+    assert driver.session.state is SessionState.GENERATING

@@ -123,6 +123,20 @@ def test_marks_and_shades_come_and_go(pane: SpeedPane) -> None:
     assert not pane.plot._shades[0].isVisible()
 
 
+def test_labels_of_close_marks_stand_below_each_other(qtbot, pane: SpeedPane) -> None:
+    pane.build_plot()
+    pane.show()
+    for second in range(30):
+        pane.add_rate(100.0 + second, 38.0)
+    for n, text in enumerate(("30 › 24", "24 › 8", "8 › 0")):
+        pane.mark(110.0 + n / 10, text)
+    pane.mark(125.0, "0 › 30")
+    pane.plot.refresh()
+    heights = [text.pos().y() for _, text in pane.plot._marks]
+    assert heights[0] > heights[1] > heights[2]
+    assert heights[3] == heights[0]
+
+
 def test_it_repaints_only_when_something_changed(qtbot, pane: SpeedPane) -> None:
     pane.build_plot()
     with qtbot.waitExposed(pane):
