@@ -46,7 +46,7 @@ from moelauncher.gui.theme import RADIUS, faded, font, theme
 #: Fits a full HD screen at 200 %.
 MINIMUM_SIZE = QSize(952, 500)
 USUAL_SIZE = QSize(1440, 900)
-LEFT_WIDTH, RIGHT_WIDTH = 272, 392
+LEFT_WIDTH, RIGHT_WIDTH = 280, 392
 LEFT_MINIMUM, MIDDLE_MINIMUM, RIGHT_MINIMUM = 224, 340, 336
 LOG_HEIGHT = 220
 

@@ -104,7 +104,8 @@ SelectionOf = Callable[[int], "tuple[int, int] | None"]
 class MessageView:
     """Root of the two kinds of messages. Coordinates start at the message's top left."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "") -> None:
+        self._text = text
         self.parts: list[TextPart] = []
         self.hot_spots: list[HotSpot] = []
         self.height = 0.0
@@ -130,12 +131,12 @@ class MessageView:
     @property
     def plain_text(self) -> str:
         """All text that the message shows."""
-        raise NotImplementedError
+        return self._text
 
     @property
     def source_text(self) -> str:
         """What was written: the user's text, or the reply's Markdown."""
-        raise NotImplementedError
+        return self._text
 
     @property
     def searched_text(self) -> str:

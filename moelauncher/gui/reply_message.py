@@ -51,7 +51,6 @@ class ReplyMessage(MessageView):
         super().__init__()
         self._label = label
         self._show_label = show_label
-        self._text = ""
         self._reasoning = ""
         self._thought_began_s: float | None = None
         self._thought_s: float | None = None
@@ -89,10 +88,6 @@ class ReplyMessage(MessageView):
     def label(self) -> str:
         """Who answers."""
         return self._label
-
-    @property
-    def source_text(self) -> str:
-        return self._text
 
     @property
     def plain_text(self) -> str:

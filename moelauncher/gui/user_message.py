@@ -42,20 +42,11 @@ class UserMessage(MessageView):
     """What the user wrote: a bubble on the right, plain text always."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self._text = text
+        super().__init__(text)
         self._lines = text.count("\n") + 1
         self._long = len(text) > LONG_USER_CHARS or self._lines > LONG_USER_LINES
         self._open = False
         self._bubble_height = 0.0
-
-    @property
-    def plain_text(self) -> str:
-        return self._text
-
-    @property
-    def source_text(self) -> str:
-        return self._text
 
     def toggle(self, kind: str) -> None:
         """Unfold or fold a long text."""
