@@ -213,7 +213,7 @@ class SessionTexts(QObject):
         return self.tr("experts of {n} layers on the CPU").format(n=n)
 
     def mark(self, before: LaunchPlan, now: LaunchPlan) -> str:
-        """ "30 › 24", "f16 › q8_0": what changed on the curve; empty where nothing did."""
+        """ "30 › 24", else "f16 › q8_0": what changed on the curve; empty where nothing did."""
         dense = now.slider.dense
         old, new = (
             (
@@ -226,7 +226,8 @@ class SessionTexts(QObject):
             for plan in (before, now)
         )
         changed = [f"{a} › {b}" for a, b in zip(old, new, strict=True) if a != b]
-        return ", ".join(changed)
+        # Beside the slider's move the rest would be a long label on a small curve.
+        return changed[0] if old[0] != new[0] else ", ".join(changed)
 
     def _threads(self, n_threads: int | None) -> str:
         if n_threads is None:
