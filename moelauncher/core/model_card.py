@@ -17,6 +17,7 @@ from moelauncher.core.gguf_header import SkippedArray
 from moelauncher.core.kv_cache import kv_bytes, recurrent_bytes_per_layer
 from moelauncher.core.model_verdict import Verdict, verdict_of
 from moelauncher.core.speed_estimate import SpeedBasis, estimate_text
+from moelauncher.core.speed_prediction import token_traffic
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_parameters, format_tokens
@@ -250,26 +251,16 @@ def _here(
         if free:
             text = tr("{used} of {free} free").format(used=text, free=free)
         rows.append((display_name(labels.get(device.name) or device.name), text))
-    gpu, ram = _read_per_token(facts, verdict)
-    reads = tr("{ram} of RAM").format(ram=format_bytes(ram))
-    if gpu:
-        reads = tr("{gpu} of VRAM, {ram} of RAM").format(
-            gpu=format_bytes(gpu), ram=format_bytes(ram)
+    read = token_traffic(facts, verdict.placement, verdict.forecast, n_ctx, 0)
+    reads = tr("{ram} of RAM").format(ram=format_bytes(round(read.ram_bytes)))
+    if read.vram_bytes:
+        reads = tr("{gpu} of VRAM, {ram} of RAM; {bus} cross the bus").format(
+            gpu=format_bytes(round(read.vram_bytes)),
+            ram=format_bytes(round(read.ram_bytes)),
+            bus=format_bytes(round(read.bus_bytes)),
         )
     rows.append((tr("Read for each token"), reads))
     if estimate:
         rows.append((tr("Expected speed"), estimate))
     rows.append((tr("Speed"), measured or tr("not measured here yet: press Tune")))
     return rows
-
-
-def _read_per_token(facts: ModelFacts, verdict: Verdict) -> tuple[int, int]:
-    """Weights that one token reads from the GPUs and from RAM, in bytes."""
-    share = facts.n_expert_used / facts.n_expert if facts.n_expert else 1.0
-    gpu = sum(
-        device.dense_bytes + round(device.expert_bytes * share) for device in verdict.forecast.gpus
-    )
-    ram = verdict.forecast.ram
-    # The embedding gives one row a token.
-    dense = max(0, ram.dense_bytes - facts.token_embd_bytes)
-    return gpu, dense + round(ram.expert_bytes * share)

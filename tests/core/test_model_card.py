@@ -35,6 +35,7 @@ def test_a_published_model_s_card() -> None:
     assert text.startswith("fits with ")
     assert " free" in here["RTX"]
     assert here["Read for each token"].count("of ") == 2
+    assert here["Read for each token"].endswith("KiB cross the bus")
     assert here["Speed"].startswith("not measured here yet")
     labels = {"RTX": "RTX 4070"}
     named = card_of(truth_facts("qwen3-30b-a3b-q4_k_m"), MACHINE, CONTEXT, device_labels=labels)
