@@ -19,9 +19,12 @@ from moelauncher.core.doctor_facts import BuildState, DoctorFacts, GpuSightings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.forecast import RAM
 from moelauncher.core.gpu_check import all_used
+from moelauncher.core.library_settings import skipped_sources
 from moelauncher.core.machine import BackendDevice
+from moelauncher.core.model_folders import default_model_folders
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.settings import Settings
+from moelauncher.core.slow_places import slow_last
 from moelauncher.core.translate import tr
 from moelauncher.core.windows_registry import processor_name
 from moelauncher.engine.backend_modules import BACKENDS_VARIABLE
@@ -144,16 +147,19 @@ def _build_state(build: InstalledBuild) -> BuildState:
         cpu_variant=modules.cpu_variant,
         cpu_variants=modules.cpu_usable,
         gpu_modules=modules.gpu,
+        gpu_modules_found=modules.gpu_found,
         gpu_offload=build.gpu_offload,
         notes=build.notes,
     )
 
 
 def _model_folders(paths: AppPaths, settings: Settings) -> list[Path]:
-    """Where the user's models lie, then where the program puts its own."""
+    """Where the user's models lie, where other programs' do, then where the program's own are."""
     chosen = [Path(text).expanduser() for text in settings.get(keys.MODEL_FOLDERS)]
     folders = [path if path.is_dir() else path.parent for path in chosen]
-    return [*folders, paths.models, paths.sample_folder]
+    others = default_model_folders(skip=skipped_sources(settings))
+    # A network drive that is gone would be waited for.
+    return slow_last([*folders, paths.models, *others, paths.sample_folder])
 
 
 def _cpu_name(devices: Sequence[BackendDevice]) -> str | None:

@@ -91,6 +91,8 @@ class BuildState:
     cpu_variants: tuple[str, ...] = ()
     #: GPU modules that were loaded, and whether the build can use a GPU at all.
     gpu_modules: tuple[str, ...] = ()
+    #: All GPU modules that the build brings, those that the user does not want too.
+    gpu_modules_found: tuple[str, ...] = ()
     gpu_offload: bool | None = None
     #: What had to be left out or worked around, as sentences.
     notes: tuple[str, ...] = ()

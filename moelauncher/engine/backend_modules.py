@@ -50,8 +50,9 @@ class LoadedModules:
     #: Variants that this processor can run, best first; and those that it cannot.
     cpu_usable: tuple[str, ...] = ()
     cpu_unusable: tuple[str, ...] = ()
-    #: GPU interfaces that were loaded.
+    #: GPU interfaces that were loaded, and all that the build brings.
     gpu: tuple[str, ...] = ()
+    gpu_found: tuple[str, ...] = ()
     #: Module name to the reason, one sentence, why it is not loaded.
     not_loaded: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,6 +112,7 @@ def load_modules(
         cpu_usable=tuple(usable),
         cpu_unusable=tuple(sorted(v for v, score in scores.items() if not score)),
         gpu=tuple(gpu),
+        gpu_found=tuple(sorted(name for name in modules if not name.startswith(_CPU_PREFIX))),
         not_loaded=not_loaded,
     )
 

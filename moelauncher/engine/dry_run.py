@@ -156,6 +156,7 @@ def describe_build(child: Child) -> InstalledBuild:
             cpu_usable=tuple(modules["cpu_usable"]),
             cpu_unusable=tuple(modules["cpu_unusable"]),
             gpu=tuple(modules["gpu"]),
+            gpu_found=tuple(modules["gpu_found"]),
             not_loaded=modules["not_loaded"],
         ),
     )

@@ -39,6 +39,8 @@ _AT_NEXT_START = (keys.BACKENDS.name, keys.CPU_VARIANT.name)
 
 
 LABEL_WIDTH = 168
+#: GPU interfaces as their makers write them.
+_NAMES = {"vulkan": "Vulkan", "cuda": "CUDA", "hip": "ROCm (HIP)", "sycl": "SYCL"}
 
 
 class SettingsDialog(QDialog):
@@ -118,7 +120,7 @@ class SettingsDialog(QDialog):
 
     def _add_machine(self, devices: Sequence[BackendDevice], build: BuildState) -> None:
         form = self._group(self.tr("Graphics card and processor"))
-        modules = [(name, name.capitalize()) for name in build.gpu_modules]
+        modules = [(name, _NAMES.get(name, name)) for name in build.gpu_modules_found]
         backends = [("auto", self.tr("All that work here")), *modules]
         backends.append(("none", self.tr("None: the processor alone")))
         self._add(form, keys.BACKENDS, ChoiceEditor(backends))

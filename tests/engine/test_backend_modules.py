@@ -72,6 +72,8 @@ def test_a_module_may_lie_in_a_folder_with_its_own_libraries(folder: Path) -> No
     assert find_modules(folder)["cuda"] == folder / "cuda" / "libggml-cuda.so"
     modules, n_registered = load(folder)
     assert modules.gpu == ("cuda",) and n_registered == 2
+    unwanted, n_registered = load(folder, MOELAUNCHER_BACKENDS="none")
+    assert (unwanted.gpu, unwanted.gpu_found, n_registered) == ((), ("cuda",), 1)
     # One that lies beside the others is the packager's own.
     make_module(folder, "cuda")
     assert find_modules(folder)["cuda"] == folder / "libggml-cuda.so"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core import settings as keys
@@ -109,6 +109,10 @@ def dialog_of(qtbot: QtBot, settings: Settings, build: BuildState = BUILD) -> Se
 def test_untouched_settings_are_not_changed(qtbot: QtBot, settings: Settings) -> None:
     """Also a GPU interface that this build does not have."""
     dialog = dialog_of(qtbot, settings)
+    combo = dialog.editors["engine.backends"].widget
+    assert isinstance(combo, QComboBox)
+    offered = [combo.itemText(at) for at in range(combo.count())]
+    assert "CUDA" in offered and "Vulkan" in offered  # also while only one of them is loaded
     assert dialog.editors["engine.backends"].value() == "rocm"
     dialog.accept()
     assert dialog.changed == frozenset() and not dialog.needs_restart

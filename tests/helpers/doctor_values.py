@@ -46,6 +46,7 @@ BUILD = BuildState(
     cpu_variant="zen4",
     cpu_variants=("zen4", "haswell", "x64"),
     gpu_modules=("vulkan",),
+    gpu_modules_found=("cuda", "vulkan"),
     gpu_offload=True,
 )
 SIGHTINGS = GpuSightings(
