@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from moelauncher.core.engine_protocol import LoadRequest
+from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.launch_plan import LaunchChoices
 from moelauncher.core.measurement import EXPERTS, Machine, Measurement, Setting
 from moelauncher.core.sweep import Search, SweepDecision
 
@@ -95,4 +96,20 @@ def setting_of(request: LoadRequest, division: str = EXPERTS) -> Setting:
         use_mmap=request.use_mmap,
         tensor_split=placement.tensor_split,
         division=division,
+    )
+
+
+def choices_of(setting: Setting, *, dense: bool) -> LaunchChoices:
+    """The other way round: what to choose to run a stored setting again."""
+    return LaunchChoices(
+        cpu_moe=setting.cpu_moe,
+        n_gpu_layers=setting.n_gpu_layers if dense else None,
+        which=setting.which,
+        context=ContextSettings(
+            n_ctx=setting.n_ctx,
+            kv_type=setting.kv_type,
+            n_ubatch=setting.n_ubatch,
+            n_threads=setting.n_threads,
+        ),
+        use_mmap=setting.use_mmap,
     )

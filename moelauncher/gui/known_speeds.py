@@ -17,6 +17,7 @@ from moelauncher.core.machine_identity import machine_identity
 from moelauncher.core.measurement import Machine, StopSpeed, model_fingerprint, speeds_by_stop
 from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.tune_events import choices_of
 from moelauncher.core.units import format_rate
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.outlook_desk import OutlookDesk
@@ -56,6 +57,7 @@ class KnownSpeeds(QObject):
         self._store = self._open_store()
         self._speeds_of: tuple[object, ...] | None = None
         self._speeds: tuple[StopSpeed, ...] = ()
+        self._offered_of: tuple[object, ...] | None = None
         self._fingerprints: dict[int, str] = {}
         planner.plan_changed.connect(self.show_speeds)
         outlook.hardware_known.connect(self.show_speeds)
@@ -95,7 +97,11 @@ class KnownSpeeds(QObject):
             self._outlook.show(None, None, ())
             self.measurements_known.emit(None, [])
             return
-        self._outlook.show(facts, plan, self._speeds_for(facts, plan.slider.dense))
+        dense = plan.slider.dense
+        self._outlook.show(facts, plan, self._speeds_for(facts, dense))
+        if self._speeds_of is not None and self._offered_of != self._speeds_of:
+            self._offered_of = self._speeds_of
+            self._offer_tuned(facts, dense)
 
     @property
     def store(self) -> MeasurementStore | None:
@@ -149,6 +155,14 @@ class KnownSpeeds(QObject):
             self.measurements_known.emit(facts, found)
             self._tell_best(facts, dense)
         return self._speeds
+
+    def _offer_tuned(self, facts: ModelFacts, dense: bool) -> None:
+        """A setting that Tune found at the command line, or in a window of other folders."""
+        if self._store is None:
+            return
+        setting = self._store.choice(self.fingerprint(facts), self.machine().name)
+        if setting is not None:
+            self._planner.take_tuned(choices_of(setting, dense=dense))
 
     def fingerprint(self, facts: ModelFacts) -> str:
         """What a model's measurements are known by."""

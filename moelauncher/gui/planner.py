@@ -76,6 +76,7 @@ class Planner(QObject):
         self._machine = Machine()
         self._choices = RememberedChoices(services.state, services.settings)
         self._auto = False
+        self._new = False
         self._tried: set[LaunchChoices] = set()  # what Auto has chosen since it was asked
         self._advice: Advice | None = None
         self._dry_runs = DryRunDesk(services, jobs, self)
@@ -116,6 +117,7 @@ class Planner(QObject):
             return
         self._refused.ask(facts, [gpu.name for gpu in self._machine.gpus])
         remembered = self._choices.of(facts)
+        self._new = remembered is None
         self._auto = remembered is None or remembered.get("auto") is True
         values = self._choices.values(remembered or {}, facts)
         slider = expert_slider(facts, self._machine.gpus or (IMAGINED_GPU,))
@@ -170,6 +172,12 @@ class Planner(QObject):
         self._auto = True
         self._take_auto()
         self._replan()
+
+    def take_tuned(self, choices: LaunchChoices) -> None:
+        """What was tuned outside this window, where nobody has chosen for this model here."""
+        if self._new and self._auto:
+            self._new = False
+            self.take(choices)
 
     def take(self, choices: LaunchChoices) -> None:
         """Set the pane to these choices, as if the user had."""

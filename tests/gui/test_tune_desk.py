@@ -15,6 +15,7 @@ from moelauncher.core.catalog import entry_of
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.measurement import Measurement
 from moelauncher.core.measurement_store import MeasurementStore
+from moelauncher.core.paths import app_paths
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.split_search import LAYER_SPLIT
 from moelauncher.core.sweep import Sweep
@@ -141,6 +142,29 @@ def test_a_lever_is_tried_where_its_box_is_ticked_and_taken_with_the_stop(
     assert known.store is not None and facts is not None
     kept = known.store.choice(known.fingerprint(facts), known.machine().name)
     assert kept is not None and not kept.use_mmap
+
+
+def test_what_was_tuned_at_the_command_line_is_taken_by_a_window_that_never_chose(
+    window: ScriptedWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    sweep_through(window, qtbot)
+    facts, store = window.session.planner.facts, window.session.known.store
+    assert facts is not None and store is not None
+    newest = store.everything()[-1]
+    tuned = replace(newest.setting, cpu_moe=3, n_threads=2, use_mmap=False, which="last")
+    other = MeasurementStore(app_paths(tmp_path / "two" / "base").measurements_file)
+    other.remember_choice(newest.model, newest.machine.name, tuned, 1.0)
+    other.close()
+    again = ScriptedWindow(qtbot, tmp_path / "two", tmp_path / "tiny.gguf")
+    try:
+        taken = again.session.planner.choices()
+        assert (taken.cpu_moe, taken.context.n_threads, taken.which) == (3, 2, "last")
+        assert not taken.use_mmap
+        again.session.planner.auto()
+        again.session.known.read_again()
+        assert again.session.planner.choices().cpu_moe != 3, "who chooses is not overruled"
+    finally:
+        again.close()
 
 
 def test_measurements_are_there_after_a_restart(
