@@ -77,7 +77,7 @@ def test_copies_of_other_versions_hand_over_too(
     qtbot.waitUntil(lambda: bool(asked))
     assert asked == [([Path("/a.gguf")], False)]
     assert versions == told
-    assert socket.waitForReadyRead(5000) or socket.bytesAvailable()
+    assert socket.bytesAvailable() or socket.waitForReadyRead(5000)
     assert socket.readAll().data() == b"taken\n"
 
 

@@ -11,8 +11,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 import numpy as np
@@ -71,31 +73,42 @@ def write_truth_model(folder: Path, name: str, *, n_layer: int | None = None) ->
     path = folder / (f"{name}.gguf" if n_layer is None else f"{name}-{n_layer}-layers.gguf")
     if path.exists():
         return path
+    header, size_bytes = _header_of(name, n_layer)
+    half = path.with_suffix(f".{os.getpid()}.part")
+    with half.open("wb") as file:
+        file.write(header)
+        _keep_holes(file)
+        file.truncate(size_bytes)
+    half.replace(path)
+    return path
+
+
+@lru_cache(maxsize=16)
+def _header_of(name: str, n_layer: int | None) -> tuple[bytes, int]:
+    """All of the file before its data, and how large it is with them. It takes a while to make."""
     truth = _BUILDERS[name]()
     if n_layer is not None:
         truth = _cut(truth, n_layer)
-    half = path.with_suffix(f".{os.getpid()}.part")
-    writer = GGUFWriter(str(half), truth.arch)
-    writer.add_name(name)
-    for key, value in truth.keys.items():
-        add_metadata(writer, f"{truth.arch}.{key}", value)
-    _add_padded_vocabulary(writer, truth.n_vocab)
     data_bytes = 0
-    for row_name, shape, kind in truth.rows:
-        n_bytes = _row_bytes(shape, kind)
-        writer.add_tensor_info(
-            row_name, tuple(reversed(shape)), np.dtype(np.float32), n_bytes, raw_dtype=kind
-        )
-        data_bytes += -(-n_bytes // 32) * 32
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_ti_data_to_file()
-    writer.close()
-    with half.open("r+b") as file:
-        _keep_holes(file)
-        file.truncate(-(-half.stat().st_size // 32) * 32 + data_bytes)
-    half.replace(path)
-    return path
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "header.gguf"
+        writer = GGUFWriter(str(path), truth.arch)
+        writer.add_name(name)
+        for key, value in truth.keys.items():
+            add_metadata(writer, f"{truth.arch}.{key}", value)
+        _add_padded_vocabulary(writer, truth.n_vocab)
+        for row_name, shape, kind in truth.rows:
+            n_bytes = _row_bytes(shape, kind)
+            writer.add_tensor_info(
+                row_name, tuple(reversed(shape)), np.dtype(np.float32), n_bytes, raw_dtype=kind
+            )
+            data_bytes += -(-n_bytes // 32) * 32
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        writer.close()
+        header = path.read_bytes()
+    return header, -(-len(header) // 32) * 32 + data_bytes
 
 
 def _cut(truth: _Truth, n_layer: int) -> _Truth:
