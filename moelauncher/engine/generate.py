@@ -140,7 +140,7 @@ class Generation:
 
     def _evaluate(self, prompt: _Prompt) -> None:
         context, tokens = self._context, prompt.tokens
-        self._cached_tokens = context.rewind(tokens)
+        self._cached_tokens = context.rewind(tokens, self._request.chat_id)
         self._tell_read(len(tokens))
         for mark in (*prompt.marks, len(tokens)):
             while len(context.tokens) < mark:

@@ -109,9 +109,8 @@ class KeptStates:
         import numpy as np  # not above: it would delay the window
 
         told = hashlib.sha256(np.asarray(tokens, dtype="<i4").tobytes()).hexdigest()[:16]
-        return (
-            self._folder / f"{_short(key)}-{told}{f'-{_short(chat_id)}' if chat_id else ''}.state"
-        )
+        of_chat = f"-{_short(chat_id)}" if chat_id else ""
+        return self._folder / f"{_short(key)}-{told}{of_chat}.state"
 
     def has(self, path: Path) -> bool:
         """Whether that state is there; it counts as used now."""

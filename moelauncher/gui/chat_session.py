@@ -45,11 +45,13 @@ class ChatSession(QObject):
         reply_wanted(object): a reply was opened; answer this GenerateRequest.
         changed(): what is shown is another branch or another chat.
         left(): another chat takes the place of the one that was shown.
+        deleted(str): the chat of that id was deleted, or something in it.
     """
 
     reply_wanted = Signal(object)
     changed = Signal()
     left = Signal()
+    deleted = Signal(str)
 
     def __init__(
         self,
@@ -338,6 +340,7 @@ class ChatSession(QObject):
         before = self.conversation
         n_gone = len(before.beneath(key))
         self._change(before.delete(key))
+        self.deleted.emit(self.chat.id)
         if n_gone == 1:
             text = self.tr("1 message was deleted")
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from moelauncher.gui.main_window import MainWindow
 
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 class KeptChatsDesk(QObject):
-    """Works on chats by their ids, whether one is shown or not.
-
-    Signals:
-        deleted(str): the chat of that id was deleted.
-    """
-
-    deleted = Signal(str)
+    """Works on chats by their ids, whether one is shown or not."""
 
     def __init__(
         self, window: MainWindow, session: ChatSession, parent: QObject | None = None
@@ -53,7 +47,7 @@ class KeptChatsDesk(QObject):
             return
         title = self._chats.title_of(chat_id)
         keeper.delete(chat_id)
-        self.deleted.emit(chat_id)
+        session.deleted.emit(chat_id)
         if shown:
             session.show_empty()
 

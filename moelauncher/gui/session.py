@@ -190,7 +190,7 @@ class Session(QObject):
         self.chat.reply_wanted.connect(self._replies.answer)
         self.chat.changed.connect(self._branch_changed)
         self.chat.left.connect(self.bridge.engine.keep_chat)
-        self.chat.kept.deleted.connect(self.bridge.engine.forget_chat)
+        self.chat.deleted.connect(self.bridge.engine.forget_chat)
         self._loads.arrived.connect(self._send_what_waits)
         self._loads.came_to_nothing.connect(self._give_text_back)
         self.library.message.connect(window.status.set_message)

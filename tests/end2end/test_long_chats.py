@@ -65,6 +65,15 @@ def test_what_is_kept_of_a_chat_comes_and_goes_by_clicks(qtbot: QtBot, tmp_path:
         left = chat.chat.id
         driver.window.chats.new.click()
         driver.wait(lambda: kept() == 1)
+        driver.window.chats.open_requested.emit(left)
+        driver.wait(lambda: chat.chat.id == left)
+        chat.act("delete", chat.conversation.path[-1].key)
+        driver.wait(lambda: kept() == 0)  # what holds the deleted reply
+        chat.regenerate_last()
+        driver.wait(lambda: len(chat.conversation.turns) == 2)
+        driver.wait_for_state(SessionState.READY)
+        driver.window.chats.new.click()
+        driver.wait(lambda: kept() == 1)
         driver.window.chats.delete_requested.emit(left)
         driver.wait(lambda: kept() == 0)
         driver.window.chats.undo.undo()
