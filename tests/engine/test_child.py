@@ -107,7 +107,8 @@ def test_last_words_are_the_reason(child, written, reason):
     with pytest.raises(LauncherError) as error:
         child.request("last words", written)
     assert error.value.message == f"llama.cpp refused this file: {reason}"
-    assert error.value.details == written.strip("\n")
+    # What the start of the backends said may come late.
+    assert error.value.details.endswith(written.strip("\n"))
 
 
 def test_a_failed_assertion_is_the_reason(child):
