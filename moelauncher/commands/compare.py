@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"tokens of each answer ({N_TOKENS})",
     )
+    arguments.add_anyway(parser)
     arguments.add_json(parser)
 
 

@@ -29,6 +29,12 @@ def test_without_one_the_platform_decides() -> None:
     assert "moelauncher" in str(paths.settings_file)
 
 
+def test_in_tests_that_is_below_their_own_home(own_home: Path) -> None:
+    paths = app_paths()
+    for field in dataclasses.fields(paths):
+        assert getattr(paths, field.name).is_relative_to(own_home)
+
+
 def test_folders_are_made_on_demand(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     assert made(folder) == folder

@@ -25,6 +25,9 @@ def private_environment(home: Path) -> dict[str, str]:
         "USERPROFILE": home,
         "APPDATA": home / "AppData" / "Roaming",
         "LOCALAPPDATA": home / "AppData" / "Local",
+        # Windows itself would name the real ones, whatever the variables say.
+        "WIN_PD_OVERRIDE_APPDATA": home / "AppData" / "Roaming",
+        "WIN_PD_OVERRIDE_LOCAL_APPDATA": home / "AppData" / "Local",
         "XDG_CONFIG_HOME": home / ".config",
         "XDG_DATA_HOME": home / ".local" / "share",
         "XDG_STATE_HOME": home / ".local" / "state",
