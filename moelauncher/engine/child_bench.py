@@ -17,17 +17,20 @@ from moelauncher.engine.bench import BenchCase, BenchRun, memory_taken
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.placement_json import load_request_from_json
 
-#: For tests: "abort:8" or "hang:8" makes this process fail at slider stop 8.
+#: For tests: "abort:8" or "hang:8" makes this process fail at slider stop 8; "lost:8" does so
+#: in mid-measurement, as where a device is lost.
 FAULT_VARIABLE = "MOELAUNCHER_CHILD_FAULT"
 
 _engine: LlamaEngine | None = None
 _run: BenchRun | None = None
+_stop = -1
 
 
 def bench_open(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Load a placement and warm it up; what it took, and what was wrong with it."""
-    global _engine, _run
+    global _engine, _run, _stop
     request = load_request_from_json(parameters)
+    _stop = request.placement.cpu_moe
     _fail_where_asked(request.placement.cpu_moe)
     if _engine is None:
         _engine = LlamaEngine()
@@ -48,6 +51,8 @@ def bench_repeat(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """One timed run under the opened placement."""
     if _run is None:
         raise LauncherError(tr("No placement is open to measure."))
+    if os.environ.get(FAULT_VARIABLE) == f"lost:{_stop}":
+        os.abort()
     stats = _run.repeat(
         int(parameters["number"]), int(parameters["n_prompt"]), int(parameters["n_generate"])
     )

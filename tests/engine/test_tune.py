@@ -92,8 +92,11 @@ def test_it_ends_with_a_decision_and_whole_measurements(plan: TunePlan) -> None:
         assert one.ram_bytes
 
 
-def test_an_abort_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FAULT_VARIABLE, "abort:0")
+@pytest.mark.parametrize("fault", ["abort:0", "lost:0"])
+def test_an_abort_costs_one_row(
+    plan: TunePlan, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setenv(FAULT_VARIABLE, fault)
     events = run(plan, every_stop=True)
     (failed,) = [event for event in events if isinstance(event, Failed)]
     assert failed.stop == 0
@@ -144,6 +147,24 @@ def test_disturbed_runs_are_told_and_left_out(plan: TunePlan) -> None:
     assert disturbed
     counted = [e.measurement.tok_s for e in measured(events) if not e.measurement.disturbance]
     assert end_of(events).decision.rates[1] in counted
+
+
+class Asleep(NoWatch):
+    """The computer sleeps during the first run."""
+
+    def __init__(self) -> None:
+        self._naps = iter((600.0,))
+
+    def begin(self, pid: int) -> Callable[[], Conditions]:
+        return lambda: Conditions(slept_s=next(self._naps, 0.0))
+
+
+def test_sleep_in_mid_run_costs_that_repeat(plan: TunePlan) -> None:
+    events = run(plan, watch=Asleep())
+    first, *others = [event.measurement for event in measured(events)]
+    assert first.disturbance == "The computer slept for 600 s."
+    assert others and not any(one.disturbance for one in others)
+    assert end_of(events).decision.best == 1
 
 
 def test_a_file_that_is_gone_is_a_row(plan: TunePlan) -> None:
