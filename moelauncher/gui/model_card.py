@@ -179,7 +179,9 @@ class _Rows(QWidget):
             label, value = plain_label("", "muted"), plain_label()
             value.setWordWrap(True)
             value.setFont(font("body", figures=True))
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            for one in (label, value):
+                # Both, for Qt puts selectable text on another line than plain text.
+                one.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(value, number, 1)
             self._pairs.append((label, value))
