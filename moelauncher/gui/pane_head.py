@@ -8,7 +8,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from moelauncher.gui import theme as look
-from moelauncher.gui.elided_label import ElidedLabel
+from moelauncher.gui.crowded_row import CrowdedRow
+from moelauncher.gui.pane import plain_label
 
 
 class PaneHead(QWidget):
@@ -17,12 +18,15 @@ class PaneHead(QWidget):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFixedHeight(look.HEADER_HEIGHT)
-        self._title = ElidedLabel(title, self)
-        self._title.setFont(look.font("body", bold=True))
+        label = plain_label(title, parent=self)
+        label.setFont(look.font("body", bold=True))
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(look.PANE_MARGIN, 0, look.PANE_MARGIN, 0)
         self._row.setSpacing(look.GRID)
-        self._row.addWidget(self._title, 1)
+        self._row.addWidget(label)
+        self._row.addStretch(1)
+        # The buttons say what the pane is too.
+        CrowdedRow(self._row, (label,), self)
 
     def add_text(self, name: str, text: str, tip: str) -> QPushButton:
         """A button with words on it; ``name`` is its objectName."""
