@@ -36,7 +36,7 @@ class NumberLine(QWidget):
         self.total = plain_label("", "muted")
         self.total.setFont(font("body", figures=True))
         # Room for the number from the start, so that the field beside it never moves.
-        width = self.total.fontMetrics().horizontalAdvance(self.tr("of {last}").format(last=40))
+        width = self.total.fontMetrics().horizontalAdvance(self.tr("of {last}").format(last=88))
         self.total.setMinimumWidth(width)
         row.addWidget(self.title)
         row.addStretch(1)

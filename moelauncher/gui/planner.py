@@ -99,8 +99,11 @@ class Planner(QObject):
 
     # What comes in
 
-    def select(self, facts: ModelFacts | None) -> None:
-        """Plan for another model: with its remembered choices, or Auto the first time."""
+    def select(self, facts: ModelFacts | None, why_not: str = "") -> None:
+        """Plan for another model: with its remembered choices, or Auto the first time.
+
+        Without ``facts`` there is no plan; ``why_not`` says so where a row is selected.
+        """
         self._dry_runs.cancel()
         self._jobs.cancel("advice")
         self.save()
@@ -108,7 +111,8 @@ class Planner(QObject):
         self._advice = None
         if facts is None:
             self.plan = None
-            self._pane.set_slider(0, 0, "", False, self.tr("Select a model to place its layers."))
+            why_not = why_not or self.tr("Select a model to place its layers.")
+            self._pane.set_slider(0, 0, "", False, why_not)
             self._pane.set_gpu_layers(None)
             self._pane.set_layers(None, None)
             self._pane.set_context_hint("")

@@ -77,7 +77,8 @@ class SelectionDesk(QObject):
             )
         else:
             self._window.heading.set_facts(None)
-        self._planner.select(known)
+        broken = selection is Selection.PROBLEM
+        self._planner.select(known, self.tr("This file cannot be loaded.") if broken else "")
         self._standing.show()
 
     def _unreadable(self, error: LauncherError) -> None:

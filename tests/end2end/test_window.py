@@ -177,5 +177,9 @@ def test_bad_files_are_rows_with_a_reason(
         driver.wait(lambda: bool(driver.status_text()))
         assert driver.program.session.state in (SessionState.UNLOADABLE, SessionState.EMPTY)
         assert not driver.widget(QPushButton, "launchButton").isEnabled()
+        # A folder is looked into: only a file becomes the selected row.
+        is_row = name != "folder.gguf"
+        wanted = "This file cannot be loaded." if is_row else "Select a model to place its layers."
+        driver.wait(lambda: driver.window.placement.sentence.text() == wanted)
     finally:
         driver.close()
