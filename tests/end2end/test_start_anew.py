@@ -1,0 +1,60 @@
+"""The program ends without freeing anything and starts again, as after a GPU that was lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+START = """
+import sys
+from PySide6.QtCore import QTimer
+from moelauncher import app
+program = app.build(["--basedir", sys.argv[1]])
+program.watch_run()
+QTimer.singleShot(0, program.session.sleep.restart_requested.emit)
+program.app.exec()
+sys.exit(7)
+"""
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the second program by a signal")
+def test_a_new_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
+    # A file, not a pipe: the second program keeps it open.
+    with (tmp_path / "errors").open("wb") as errors:
+        command = [sys.executable, "-c", START, str(base)]
+        first = subprocess.Popen(command, env=environment, stderr=errors)
+        assert first.wait(timeout=120) == 0
+    markers: list[Path] = []
+
+    def running() -> bool:
+        markers[:] = base.glob("logs/running-*.json")
+        return bool(markers)
+
+    eventually(running)
+    pid = json.loads(markers[0].read_text(encoding="utf-8"))["pid"]
+    assert pid != first.pid
+    # It says nothing of an abnormal end, and ends in order itself.
+    os.kill(pid, signal.SIGINT)
+    eventually(lambda: not running())
+    log = (base / "logs" / "moelauncher.log").read_text(encoding="utf-8")
+    assert "did not end in order" not in log
+    assert (tmp_path / "errors").read_bytes() == b""
