@@ -122,11 +122,8 @@ def gpu_note(gpus: Sequence[GpuReading], backend_known: bool) -> str:
     if not backend_known or any(gpu.device_name for gpu in gpus):
         return ""
     if not gpus:
-        return tr(
-            "The installed llama-cpp-python uses no GPU; the README says under “With your GPU” how "
-            "to change that."
-        )
+        return tr("llama.cpp uses no GPU here. The doctor (menu) says why, and what to do.")
     return tr(
-        "{gpu} is in this machine, but the installed llama-cpp-python has no backend for it. "
-        "Install the Vulkan or CUDA build: the README says how under “With your GPU”."
+        "{gpu} is in this machine, but llama.cpp does not use it. The doctor (menu) says why, and "
+        "what to do."
     ).format(gpu=gpus[0].name)
