@@ -59,7 +59,10 @@ def speed_basis(
     """
     if any(gpu.pretended for gpu in machine.gpus):
         return basis_of(())
-    devices = describe_devices(child)
+    try:
+        devices = describe_devices(child)
+    except LauncherError:  # told already where the machine was described
+        return basis_of(())
     snapshot = read_machine(default_sources(lambda: devices))
     name = machine_identity(devices, snapshot, "").name
     known = BandwidthFile(app_paths(options.basedir).bandwidths_file).read(name)

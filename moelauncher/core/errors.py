@@ -30,6 +30,10 @@ class WrongArguments(LauncherError):  # noqa: N818 - named for what the user gav
     """Arguments of the command line that cannot be meant: exit status 2."""
 
 
+class SettingsRefused(LauncherError):  # noqa: N818 - named for what happened
+    """llama.cpp takes the file, but not with this context, KV type or batch."""
+
+
 class TemplateRefused(LauncherError):  # noqa: N818 - named for what happened
     """The model's chat template raised: another one, ChatML, may do."""
 

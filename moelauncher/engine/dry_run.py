@@ -15,7 +15,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, SettingsRefused
 from moelauncher.core.forecast import RAM, DryRunResult
 from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
 from moelauncher.core.load_comparison import buffer_device
@@ -29,6 +29,8 @@ from moelauncher.engine.load_log import CacheReport, LoadLog, parse_load_log
 from moelauncher.engine.placement_json import context_to_json, placement_to_json
 
 _CACHED_RESULTS = 256
+#: What every model that runs at all can have.
+_PLAIN = ContextSettings(n_ctx=256, kv_type="f16", n_ubatch=8, n_threads=1)
 #: A GPU backend takes tensors of some size only, and ggml aborts over a cache beyond that.
 _TOO_LARGE_A_PIECE = re.compile(
     r"pre-allocated tensor \(cache_\w+.*?\) in a buffer \((\w+)\) that cannot run"
@@ -64,8 +66,8 @@ def dry_run(
 
     ``facts`` makes the shares exact where a cache lies on several devices and its layers
     differ. With pretended GPUs the child is not asked, and ``problem`` says so. Raises
-    LauncherError where llama.cpp refuses the file or these settings, ChildUnavailableError
-    where nothing could be learnt, Cancelled.
+    LauncherError where llama.cpp refuses the file, SettingsRefused where only these settings,
+    ChildUnavailableError where nothing could be learnt, Cancelled.
     """
     if any(device.pretended for device in placement.devices):
         return DryRunResult(problem=tr("GPUs that are not there are planned by formula."))
@@ -77,25 +79,40 @@ def dry_run(
         except ChildUnavailableError:
             raise
         except LauncherError as error:
-            outcome = _in_plain_words(error)
+            outcome = _of_the_settings(child, path, placement, context, error, cancelled)
         _remember(child, key, outcome)
     if isinstance(outcome, LauncherError):
-        raise LauncherError(outcome.message, outcome.hint, outcome.details)
+        raise type(outcome)(outcome.message, outcome.hint, outcome.details)
     return outcome
 
 
-def _in_plain_words(error: LauncherError) -> LauncherError:
-    """The refusal, where llama.cpp's own words lead astray."""
-    match = _TOO_LARGE_A_PIECE.search(error.message)
-    if match is None:
+def _of_the_settings(
+    child: Child,
+    path: Path,
+    placement: Placement,
+    context: ContextSettings,
+    error: LauncherError,
+    cancelled: Callable[[], bool],
+) -> LauncherError:
+    """``error``, or SettingsRefused where a plain context on the same file is accepted."""
+    if context == _PLAIN:
         return error
-    return LauncherError(
-        tr("The context is too large for {device}: one layer's part of it fits no buffer.").format(
+    try:
+        _ask(child, path, placement, _PLAIN, None, cancelled)
+    except LauncherError:
+        return error
+    if match := _TOO_LARGE_A_PIECE.search(error.message):
+        text = tr("The context is too large for {device}: one layer's part fits no buffer.").format(
             device=match[1]
-        ),
-        tr("Choose a smaller context or a smaller KV type."),
-        error.sentence,
-    )
+        )
+        hint = tr("Choose a smaller context or a smaller KV type.")
+        return SettingsRefused(text, hint, error.message)
+    _, prefix, reason = error.message.partition(tr("llama.cpp refused this file: "))
+    if not prefix:  # a sentence of ours
+        return SettingsRefused(error.message, error.hint, error.details)
+    text = tr("llama.cpp does not run this model with these settings: {reason}")
+    hint = tr("Choose a smaller context or the KV type f16.")
+    return SettingsRefused(text.format(reason=reason), hint, error.details)
 
 
 def dry_run_or_problem(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject
 
 from moelauncher.core.catalog import CatalogEntry, load_facts
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import LauncherError, SettingsRefused
 from moelauncher.core.model_facts import ModelFacts
 from moelauncher.core.session_state import Selection, SessionEvent, SessionState
 from moelauncher.gui.jobs import JobRunner
@@ -89,7 +89,7 @@ class SelectionDesk(QObject):
         self._window.status.set_message(error.sentence, "error")
 
     def _refused(self, error: LauncherError) -> None:
-        """llama.cpp itself does not take the file as it is set."""
-        if self.entry is not None:
+        """llama.cpp itself does not take the file, or not as it is set."""
+        if self.entry is not None and not isinstance(error, SettingsRefused):
             self._library.refuse(self.entry.path, error.message)
         self._window.status.set_message(error.sentence, "warning")

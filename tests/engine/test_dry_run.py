@@ -5,7 +5,7 @@ import os
 import pytest
 
 from moelauncher.core.engine_protocol import ContextSettings, LoadFailed, LoadRequest
-from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.errors import Cancelled, LauncherError, SettingsRefused
 from moelauncher.core.gguf_header import read_header
 from moelauncher.core.kv_cache import kv_bytes
 from moelauncher.core.model_facts import facts_of
@@ -109,18 +109,18 @@ def test_a_refusal_is_remembered_too_until_the_file_changes(child, moe, tmp_path
     for _ in range(2):
         with pytest.raises(LauncherError):
             dry_run(child, path, cpu_placement(4), CONTEXT)
-    assert child.asked == ["dry_run"]
+    assert child.asked == ["dry_run"] * 2, "with these settings, and plainly"
     path.write_bytes(moe.read_bytes())
     os.utime(path, ns=(1, 1))
     dry_run(child, path, cpu_placement(4), CONTEXT)
-    assert child.asked == ["dry_run"] * 2
+    assert child.asked == ["dry_run"] * 3
 
 
 def test_free_memory_of_a_device_is_not_part_of_the_question(child, moe):
     for free_bytes in (1 << 30, 2 << 30):
         with pytest.raises(LauncherError, match="no device named CUDA7"):
             dry_run(child, moe, gpu_placement(PlacementDevice("CUDA7", free_bytes)), CONTEXT)
-    assert child.asked == ["dry_run"]
+    assert child.asked == ["dry_run"] * 2, "with these settings, and plainly"
 
 
 def test_pretended_gpus_never_reach_the_child(child, moe):
@@ -247,6 +247,23 @@ ABORTS = [
     ("mamba", {".embedding_length": 0}),
     ("mamba", {".ssm.inner_size": 0}),
 ]
+
+
+def test_settings_that_are_refused_are_no_fault_of_the_file(child, tmp_path):
+    path = write_tiny_model(tmp_path / "short-heads.gguf", "moe", head_dim=16)
+    with pytest.raises(SettingsRefused) as error:
+        dry_run(child, path, cpu_placement(4), ContextSettings(n_ctx=512, kv_type="q8_0"))
+    assert error.value.message.startswith("llama.cpp does not run this model with these settings:")
+    assert "q8_0" in error.value.message
+    assert "KV type f16" in error.value.hint
+    assert dry_run(child, path, cpu_placement(4), CONTEXT).kv_bytes["RAM"]
+
+
+def test_a_refused_file_is_no_matter_of_settings(child, moe, tmp_path):
+    path = edit_gguf(moe, tmp_path / "bad.gguf", {".block_count": 0})
+    with pytest.raises(LauncherError) as error:
+        dry_run(child, path, cpu_placement(4), CONTEXT)
+    assert not isinstance(error.value, SettingsRefused)
 
 
 def test_files_that_end_the_childs_process_are_refused_with_the_reason(child, models, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from moelauncher.core.errors import LauncherError, SettingsRefused
 from tests.helpers.scripted_session import ScriptedWindow
 from tests.helpers.truth_models import write_truth_model
 
@@ -85,3 +86,17 @@ def test_caches_that_ram_cannot_hold_are_said_without_an_offer(driver: ScriptedW
     assert driver.engine.loads == []
     assert "Launch again" in driver.window.status.message.text()
     assert not offer(driver).isVisible()
+
+
+@pytest.mark.parametrize(("kind", "marks"), [(SettingsRefused, False), (LauncherError, True)])
+def test_only_a_refused_file_is_marked_in_the_list(
+    driver: ScriptedWindow,
+    kind: type[LauncherError],
+    marks: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    marked: list[Path] = []
+    monkeypatch.setattr(driver.session.library, "refuse", lambda path, text: marked.append(path))
+    driver.session.planner.refused.emit(kind("Not so.", "Choose a smaller context."))
+    assert bool(marked) is marks
+    assert driver.window.status.message.text() == "Not so. Choose a smaller context."

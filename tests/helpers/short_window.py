@@ -65,9 +65,17 @@ class ShortWindow:
     def wait_for_the_dry_run(self) -> None:
         """Live until the plan's numbers are llama.cpp's own."""
         planner = self.program.session.planner
-        self.live_until(
-            lambda: planner.plan is not None and planner.plan.forecast.compute_source == "dry-run"
-        )
+        slider = self.find(QSlider, "expertSlider")
+
+        def answered() -> bool:
+            assert planner.plan is not None
+            if planner.plan.forecast.note:  # a busy machine: it is asked anew after a move
+                stop = slider.value()
+                slider.setValue(stop + 1)
+                slider.setValue(stop)
+            return planner.plan.forecast.compute_source == "dry-run"
+
+        self.live_until(answered)
 
     def choose_context(self, size: str) -> None:
         combo = self.find(QComboBox, "contextCombo")
@@ -100,6 +108,8 @@ def limit_memory(more_bytes: int) -> None:
 def main(basedir: str, large: str, picture: str = "") -> None:
     shown = ShortWindow(basedir)
     steps: dict[str, Any] = {}
+    planner = shown.program.session.planner
+    shown.live_until(lambda: bool(planner.machine.gpus) and planner.plan is not None)
     shown.find(QSlider, "expertSlider").setValue(0)
     shown.launch()
     steps["loaded"] = shown.says()
