@@ -94,9 +94,11 @@ def register_with_windows(told: Callable[[int], None]) -> Callable[[], None] | N
     if register(_DEVICE_NOTIFY_CALLBACK, ctypes.byref(recipient), ctypes.byref(handle)):
         return None
 
+    # The system keeps their bare addresses.
+    held: list[object] = [callback, recipient]
+
     def end() -> None:
         unregister(handle)
-        # Held until here: the system keeps their bare addresses.
-        del recipient.callback
+        held.clear()
 
     return end
