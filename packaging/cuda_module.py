@@ -56,10 +56,10 @@ class Toolkit:
 def make_module(version: str, architectures: str, work: Path, output: Path, name: str) -> Path:
     """Compiles the module and packs it with what it needs; returns the archive in ``output``.
 
-    ``version`` is llama-cpp-python's. Raises :class:`DevError`.
+    ``version`` is llama-cpp-python's. What ``work`` holds of a run that was stopped is not made
+    again: compiling takes an hour and more. Raises :class:`DevError`.
     """
     log = work / "cuda.txt"
-    shutil.rmtree(work / "source", ignore_errors=True)
     programs = llama_source.make_tools(work, log)
     toolkit = installed_toolkit(os.environ) or packaged_toolkit(programs, work / "toolkit", log)
     say(f"      CUDA toolkit: {toolkit.root}")

@@ -15,11 +15,14 @@ from dev_console import DevError, run_logged
 
 
 def make_tools(work: Path, log: Path) -> Path:
-    """An environment with CMake and Ninja in ``work``; returns its folder of programs."""
+    """An environment with CMake and Ninja in ``work``, made at the first call; returns its folder
+    of programs."""
     tools = work / "tools"
+    programs = tools / ("Scripts" if sys.platform == "win32" else "bin")
+    if any(programs.glob("ninja*")):
+        return programs
     making = [sys.executable, "-m", "venv", "--clear", str(tools)]
     run_logged(making, log=log, what="a place for tools")
-    programs = tools / ("Scripts" if sys.platform == "win32" else "bin")
     pip = [str(programs / "python"), "-m", "pip", "install", "--progress-bar", "off"]
     # They come as packages, as they do for every other build of llama.cpp.
     run_logged([*pip, "cmake<4", "ninja"], log=log, what="taking CMake and Ninja")
@@ -27,7 +30,13 @@ def make_tools(work: Path, log: Path) -> Path:
 
 
 def fetch_source(version: str, programs: Path, work: Path, log: Path) -> Path:
-    """The unpacked source of that release, in ``work``. Raises :class:`DevError`."""
+    """The unpacked source of that release, in ``work``, fetched at the first call.
+
+    Raises :class:`DevError`.
+    """
+    root = work / "source" / f"llama_cpp_python-{version}"
+    if root.is_dir():
+        return root
     command = [str(programs / "python"), "-m", "pip", "download", "--no-deps"]
     command += ["--no-binary", ":all:", "--dest", str(work), f"{dev_llama.PACKAGE}=={version}"]
     run_logged(command, log=log, what="taking llama.cpp's source")
@@ -36,6 +45,7 @@ def fetch_source(version: str, programs: Path, work: Path, log: Path) -> Path:
         raise DevError(f"The package index has no source archive of {dev_llama.PACKAGE} {version}.")
     with tarfile.open(archive) as content:
         # Debian 12's Python has no filters; the archive is the one that pip would build from.
-        content.extractall(work / "source")
-    (root,) = (work / "source").iterdir()
-    return root
+        content.extractall(work / "unfinished")
+    (unpacked,) = (work / "unfinished").iterdir()
+    root.parent.mkdir(exist_ok=True)
+    return unpacked.rename(root)
