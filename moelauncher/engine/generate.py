@@ -27,7 +27,7 @@ from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.live_move import MovePause
 from moelauncher.engine.load_model import LoadedModel
-from moelauncher.engine.sampler import sampler_chain
+from moelauncher.engine.sampler import sample_function, sampler_chain
 from moelauncher.engine.stop_flag import StopFlag
 
 
@@ -190,7 +190,8 @@ class Generation:
 
     def _draw_tokens(self, chain: object, text: _ReplyText) -> str:
         # The inner loop: everything it needs is bound to a local name before.
-        sample = self._model.native.sample_at_once
+        model = self._model
+        sample = sample_function(model.native, self._request.sampling, model.vocabulary.n_tokens)
         handle, append, synchronise, pieces, find_piece = self._at_hand()
         emit, stop = self._emit, self._stop
         number, feed, pause = self._number, text.feed, self._pause

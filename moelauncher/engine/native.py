@@ -45,6 +45,8 @@ class Native:
     #: A token costs one hand-over less, which a busy window would stretch. Only where the
     #: logits are there already: on a GPU call ``llama_synchronize`` first.
     sample_at_once: Any
+    #: ``llama_get_logits_ith(context, index)`` as an address, under the same conditions.
+    logits_at_once: Any
     #: What had to be worked around to load it, as sentences for the log.
     notes: tuple[str, ...] = ()
     #: What became of the loadable parts, where the build has such.
@@ -107,18 +109,21 @@ def _import_native(announce: Callable[[str], None]) -> Native:
         ggml_base,
         str(package.__version__),
         folder,
-        _sample_at_once(lib),
+        *_at_once(lib),
         (*notes, *modules.notes),
         modules,
     )
 
 
-def _sample_at_once(lib: Any) -> Any:
+def _at_once(lib: Any) -> tuple[Any, Any]:
+    """What is called at each token, without giving the interpreter's lock away."""
     held = ctypes.PyDLL(lib._lib._name, handle=lib._lib._handle)
-    sample = held.llama_sampler_sample
+    sample, logits = held.llama_sampler_sample, held.llama_get_logits_ith
     sample.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32]
     sample.restype = ctypes.c_int32
-    return sample
+    logits.argtypes = [ctypes.c_void_p, ctypes.c_int32]
+    logits.restype = ctypes.c_void_p
+    return sample, logits
 
 
 def _drop_stale_toolkit_paths(environ: MutableMapping[str, str]) -> tuple[str, ...]:
