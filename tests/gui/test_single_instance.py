@@ -74,7 +74,7 @@ def test_copies_of_other_versions_hand_over_too(
     first.asked.connect(lambda paths, demo: asked.append((paths, demo)))
     first.other_version.connect(versions.append)
     socket = say(name, message.encode() + b"\n")
-    qtbot.waitUntil(lambda: bool(asked))
+    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
     assert asked == [([Path("/a.gguf")], False)]
     assert versions == told
     assert socket.bytesAvailable() or socket.waitForReadyRead(5000)
