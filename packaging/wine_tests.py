@@ -23,6 +23,7 @@ from dev_console import DevError, Steps, format_elapsed, say
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = "tests.helpers.wine_list"
+TEST_LIMIT_S = 1200
 
 _LAST_LINE = re.compile(r"(?:\d+ \w+(?:, )?)+ in [\d.]+s")
 _COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed|xpassed)")
@@ -101,8 +102,12 @@ def provide_system(*, yes: bool, compiles: bool) -> None:
 
 
 def pytest_arguments(part: Sequence[str]) -> list[str]:
-    """What the Windows Python gets: pytest, with the list of known failures."""
-    return ["-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", *part]
+    """What the Windows Python gets: pytest, with the list of known failures.
+
+    Wine takes its time, and on Windows a test that exceeds its limit ends the whole run.
+    """
+    limit = f"--timeout={TEST_LIMIT_S}"
+    return ["-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", limit, *part]
 
 
 def variables(libraries: Path) -> dict[str, str]:

@@ -15,10 +15,15 @@ def python_threads() -> list[threading.Thread]:
     """The threads that Python started and that still run.
 
     A foreign thread (Qt's, llama.cpp's) that once called Python stays listed by ``threading``
-    as a dummy, whether it still runs or not; those are left out.
+    as a dummy, whether it still runs or not; those are left out, and so is the thread by which
+    pytest-timeout watches a test where there is no alarm signal (on Windows).
     """
     dummy = threading._DummyThread
-    return [thread for thread in threading.enumerate() if not isinstance(thread, dummy)]
+    return [
+        thread
+        for thread in threading.enumerate()
+        if not isinstance(thread, dummy) and not thread.name.startswith("pytest_timeout ")
+    ]
 
 
 class ThreadWatch:
