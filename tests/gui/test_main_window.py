@@ -198,6 +198,26 @@ def test_files_and_folders_drop_anywhere(qtbot, window: MainWindow, tmp_path: Pa
     assert not window._drop_hint.isVisible()
 
 
+def test_results_dropped_on_the_speed_pane_are_drawn_there(
+    qtbot, window: MainWindow, tmp_path: Path
+) -> None:
+    shown(qtbot, window, 1280, 800)
+    window.speed.build_plot()
+    window.watch_drops()
+    results: list[list[Path]] = []
+    models: list[list[Path]] = []
+    window.speed.results_dropped.connect(results.append)
+    window.paths_dropped.connect(models.append)
+    path = tmp_path / "results.json"
+    assert drop(window.speed.plot, mime(path))
+    assert (results, models) == ([[path]], [])
+    # A model is a model wherever it is dropped, and results elsewhere are no results.
+    assert drop(window.speed.plot, mime(tmp_path / "a.gguf"))
+    assert drop(window.model_list, mime(path)) or drop(window, mime(path))
+    assert len(results) == 1
+    assert models == [[tmp_path / "a.gguf"], [path]]
+
+
 def test_dropped_text_is_no_file(qtbot, window: MainWindow) -> None:
     dropped: list[object] = []
     window.paths_dropped.connect(dropped.append)
