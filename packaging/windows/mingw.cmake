@@ -17,9 +17,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 # On 64-bit Windows the stack is aligned to 16 bytes only, yet GCC stores AVX registers there as if
 # it were to 32 (GCC bug 54412), and such programs crash. The assembler writes the moves that take
 # any address instead; they are as fast where the address is aligned.
-set(_flags "-Wa,-muse-unaligned-vector-move")
+set(_flags "-Wa,-muse-unaligned-vector-move -include ${CMAKE_CURRENT_LIST_DIR}/mingw_fixes.h")
 
-# What older headers lack, forced into every file.
 set(_throttling FALSE)
 foreach(_header processthreadsapi.h winbase.h)
   foreach(_folder /usr/${_triple}/include /usr/${_triple}/sys-root/mingw/include)
@@ -32,7 +31,7 @@ foreach(_header processthreadsapi.h winbase.h)
   endforeach()
 endforeach()
 if(NOT _throttling)
-  string(APPEND _flags " -include ${CMAKE_CURRENT_LIST_DIR}/missing_in_mingw.h")
+  string(APPEND _flags " -DMOELAUNCHER_NO_THROTTLING")
 endif()
 
 set(CMAKE_C_FLAGS_INIT "${_flags}")
