@@ -176,10 +176,9 @@ def collect_package(source: Path, libraries: Path, target: Path) -> None:
         source / "llama_cpp", package, ignore=shutil.ignore_patterns("lib", "__pycache__")
     )
     (package / "lib").mkdir()
-    for file in sorted(libraries.glob("*.dll")):
+    # The compiler's own come with debugging symbols, ten times their size.
+    for file in [*sorted(libraries.glob("*.dll")), *map(runtime_library, RUNTIME)]:
         run_tool("strip", "--strip-unneeded", "-o", str(package / "lib" / file.name), str(file))
-    for name in RUNTIME:
-        shutil.copy2(runtime_library(name), package / "lib" / name)
     check_package(package / "lib")
 
 
