@@ -121,12 +121,13 @@ def private_headers(sdk: dev_vulkan.VulkanSdk, target: Path) -> Path:
 
 
 def loader_functions(core_header: str) -> list[str]:
-    """The functions of Vulkan 1.0 in ``vulkan_core.h``: every loader exports them, sorted.
+    """The functions of Vulkan 1.0 and 1.1 in ``vulkan_core.h``, sorted.
 
-    llama.cpp asks the loader for all later ones by name, while it runs.
+    Every loader of today's drivers exports these. llama.cpp needs 1.2, but asks the loader for all
+    later functions by name, while it runs.
     """
     start = core_header.index("#define VK_VERSION_1_0 1")
-    end = core_header.index("#define VK_VERSION_1_1 1")
+    end = core_header.index("#define VK_VERSION_1_2 1")
     return sorted(set(_CORE_FUNCTION.findall(core_header[start:end])))
 
 

@@ -19,11 +19,15 @@ VKAPI_ATTR void VKAPI_CALL vkCmdCopyBuffer(
 VKAPI_ATTR void VKAPI_CALL vkCmdCopyBuffer(
 #define VK_VERSION_1_1 1
 VKAPI_ATTR void VKAPI_CALL vkTrimCommandPool(
+#define VK_VERSION_1_2 1
+VKAPI_ATTR void VKAPI_CALL vkCmdDrawIndirectCount(
 """
 
 
 def test_only_functions_that_every_loader_exports_are_linked() -> None:
-    assert windows_llama.loader_functions(HEADER) == ["vkCmdCopyBuffer", "vkCreateInstance"]
+    assert windows_llama.loader_functions(HEADER) == [
+        *("vkCmdCopyBuffer", "vkCreateInstance", "vkTrimCommandPool"),
+    ]
 
 
 def test_headers_are_taken_out_of_the_systems_folder(tmp_path: Path) -> None:
