@@ -17,7 +17,7 @@ from moelauncher.gui.session import Session
 from moelauncher.gui.status_line import StatusLine
 
 #: What a model was doing that may have been too much for the GPU.
-_BLAMES_PLACEMENT = ("loading", "ready", "prefill", "generating", "moving")
+_BLAMES_PLACEMENT = ("loading", "prefill", "generating", "moving")
 
 
 class SaferStart(QObject):

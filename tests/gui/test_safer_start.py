@@ -60,7 +60,7 @@ def test_other_model_is_selected_first(window: ScriptedWindow, tmp_path: Path, m
     assert window.plan.choices.cpu_moe == 3
 
 
-@pytest.mark.parametrize("activity", ["selected", "", "unloading", "empty"])
+@pytest.mark.parametrize("activity", ["ready", "selected", "", "unloading", "empty"])
 def test_nothing_is_offered_where_no_placement_was_at_work(
     window: ScriptedWindow, model: Path, activity: str
 ) -> None:
