@@ -33,6 +33,9 @@ REQUEST_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 60.0
 
 _POLL_S = 0.02  # how soon a cancel is noticed
+#: How long its last words may take to arrive. Something that its drivers started may outlive it and
+#: hold its pipes open: on Windows those end with the last process that inherited them.
+_LAST_WORDS_S = 2.0
 _STDERR_LINES = 200
 
 # Last words on standard error, most telling first: "FILE:LINE: GGML_ASSERT(...) failed", an
@@ -125,31 +128,31 @@ class _Process:
         with contextlib.suppress(OSError):
             self._popen.kill()
         status = self._popen.wait()
-        for thread in self._threads:
-            thread.join()
         with contextlib.suppress(OSError):  # unsent bytes of a request have no reader any more
             _pipe(self._popen.stdin).close()
-        _pipe(self._popen.stdout).close()
-        _pipe(self._popen.stderr).close()
+        for thread in self._threads:
+            thread.join(_LAST_WORDS_S)
         return status
 
     def wait(self) -> int:
         """The exit status of a child that ends by itself, its last words read."""
         status = self._popen.wait()
-        self._threads[1].join()
+        self._threads[1].join(_LAST_WORDS_S)
         return status
 
     def _read_stdout(self) -> None:
-        for line in _pipe(self._popen.stdout):
-            with contextlib.suppress(ValueError):
-                message = json.loads(line)
-                if isinstance(message, dict):
-                    self._messages.put(message)
+        with _pipe(self._popen.stdout) as pipe:
+            for line in pipe:
+                with contextlib.suppress(ValueError):
+                    message = json.loads(line)
+                    if isinstance(message, dict):
+                        self._messages.put(message)
         self._messages.put(None)
 
     def _read_stderr(self) -> None:
-        for line in _pipe(self._popen.stderr):
-            self.stderr_tail.append(line.decode("utf-8", errors="replace").rstrip())
+        with _pipe(self._popen.stderr) as pipe:
+            for line in pipe:
+                self.stderr_tail.append(line.decode("utf-8", errors="replace").rstrip())
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.engine import child as child_module
 from moelauncher.engine.child import Child, ChildUnavailableError, child_command
 
 # The real loop, with operations that do what llama.cpp would never do on request.
@@ -16,7 +17,7 @@ SCRIPTED = [
     sys.executable,
     "-c",
     """
-import os, sys, threading
+import os, subprocess, sys, threading
 from moelauncher.core.errors import LauncherError
 from moelauncher.engine import child_main, child_work
 
@@ -37,7 +38,13 @@ def last_words(text):
     os.write(2, text.encode())
     os._exit(3)
 
+def leave_heir(parameters):
+    # It inherits standard error and lives until it is killed.
+    command = [sys.executable, "-c", "import threading; threading.Event().wait()"]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid
+
 child_work.OPERATIONS = {
+    "leave heir": leave_heir,
     "last words": last_words,
     "echo": lambda parameters: parameters,
     "pid": lambda parameters: os.getpid(),
@@ -215,6 +222,18 @@ def test_close_ends_the_process_and_the_running_request():
     child.close()
     with pytest.raises(Cancelled):
         child.request("pid")
+
+
+def test_close_does_not_wait_for_who_inherited_its_pipes(monkeypatch):
+    monkeypatch.setattr(child_module, "_LAST_WORDS_S", 0.1)
+    child = Child(command=SCRIPTED)
+    heir = psutil.Process(child.request("leave heir"))
+    readers = [thread for thread in threading.enumerate() if thread.name == "child-stderr"]
+    child.close()
+    assert heir.is_running()
+    heir.kill()
+    for reader in readers:
+        reader.join()
 
 
 PARENT = """
