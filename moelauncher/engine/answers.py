@@ -94,12 +94,15 @@ def _ask(
         answer = child.request(operation, parameters, cancelled=cancelled, timeout_s=_LIMIT_S)
     except LauncherError as error:
         # What runs here was accepted before: a crash says nothing against the file.
-        reason = error.message.removeprefix(
-            tr("llama.cpp refused this file: {reason}").format(reason="")
-        )
+        refused = tr("llama.cpp refused this file: {reason}").format(reason="")
+        hint = error.hint
+        if error.message.startswith(refused):
+            hint = tr("It may need more memory than there is, or a driver may be at fault.")
         raise LauncherError(
-            tr("The answers could not be compared: {reason}").format(reason=reason),
-            error.hint,
+            tr("The answers could not be compared: {reason}").format(
+                reason=error.message.removeprefix(refused)
+            ),
+            hint,
             error.details,
         ) from error
     if not isinstance(answer, dict):
