@@ -116,6 +116,8 @@ def variables(libraries: Path) -> dict[str, str]:
     return {
         "PYTHONPATH": str(wine_run.windows_path(libraries)),
         "MOELAUNCHER_BUILD_CACHE": str(wine_run.windows_path(cache)),
+        # Wine hands this machine's Vulkan on; GPU offload is tested on Linux.
+        "MOELAUNCHER_BACKENDS": "none",
         # The compiled files of Linux's Python lie beside the sources: these would replace them.
         "PYTHONPYCACHEPREFIX": str(wine_run.windows_path(cache / "wine-pycache")),
         "PYTHONUNBUFFERED": "1",
