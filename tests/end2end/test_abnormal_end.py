@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ def command(base: Path, *arguments: str) -> list[str]:
 
 def test_a_killed_program_is_told_of_at_the_next_start(tmp_path: Path) -> None:
     base = tmp_path / "base"
-    killed = subprocess.Popen(command(base), cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    killed = subprocess.Popen(command(base), cwd=ROOT)
     deadline = time.monotonic() + 120
     while not list(base.glob("logs/running-*.json")) and time.monotonic() < deadline:
         assert killed.poll() is None
@@ -29,7 +28,6 @@ def test_a_killed_program_is_told_of_at_the_next_start(tmp_path: Path) -> None:
     done = subprocess.run(
         command(base, "--screenshot", str(picture)),
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         timeout=200,
         check=False,

@@ -19,8 +19,9 @@ from tests.helpers.gguf_files import RUNNABLE_KINDS, write_tiny_model
 #: Runs in a child: llama.cpp ends its process on what it does not like, and its log is global.
 _CHILD = """
 import ctypes, json, sys
-import llama_cpp.llama_cpp as lib
+from moelauncher.engine.native import load_native
 
+lib = load_native().lib  # with the processor's module, where the build has such
 lines = []
 
 @lib.llama_log_callback
