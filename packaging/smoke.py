@@ -20,17 +20,19 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import bare_root
+import dev_system
 import wine_run
 from dev_console import DevError, format_elapsed, say
 
 QUESTION = "What is the capital of France?"
 ANSWER = "Paris"
 PATIENCE_S = 240
+_MAPPED_EXPERTS = "tensor overrides to CPU are used with mmap"
 #: Inside a bare root.
 _PROGRAM_THERE, _WORK_THERE = "/opt/moelauncher", "/work"
 
@@ -227,11 +229,7 @@ def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
             environment={"DISPLAY": display} | ({"GGML_VK_VISIBLE_DEVICES": "0"} if vulkan else {}),
             gpu=vulkan,
             # llama.cpp's own remark on experts in RAM, and that there is no Vulkan here.
-            expected_warnings=(
-                ("tensor overrides to CPU are used with mmap",)
-                if vulkan
-                else ("libvulkan.so.1: cannot open",)
-            ),
+            expected_warnings=((_MAPPED_EXPERTS,) if vulkan else ("libvulkan.so.1: cannot open",)),
         )
         label = "a bare system " + ("with the software Vulkan driver" if vulkan else "")
         run_smoke(plan, label.strip())
@@ -243,30 +241,44 @@ def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
 def run_on_windows(program: Path, work: Path, prefix: wine_run.Prefix | None = None) -> None:
     """The same with a Windows bundle: on Windows itself, or by Wine in ``prefix``.
 
-    Under Wine Qt paints into memory, since its Windows screen dies there at the first window.
+    Under Wine Qt paints into memory, since its Windows screen dies there at the first window. Where
+    this machine has a Vulkan driver, Windows programs see it through Wine, and it is used too.
     """
     commands = program.with_name("moelauncher-cli.exe")
     if prefix is None:
         run_smoke(Plan(program, work, commands_program=str(commands)), "Windows")
         return
     variables = prefix.environment()
+    # Wine has no such counters.
+    expected = ("PDH: this Windows has no GPU memory counters",)
     with x_screen() as display:
         plan = Plan(
             program,
-            work,
+            work / "plain",
             prefix=("wine",),
-            work_there=str(wine_run.windows_path(work)),
+            work_there=str(wine_run.windows_path(work / "plain")),
             environment={
                 **{name: variables[name] for name in variables if name.startswith("WINE")},
-                "HOME": str(work / "home"),
+                "HOME": str(work),
                 "DISPLAY": display,
                 "QT_QPA_PLATFORM": "offscreen",
             },
             commands_program=str(commands),
-            # Wine has no such counters.
-            expected_warnings=("PDH: this Windows has no GPU memory counters",),
+            expected_warnings=expected,
         )
         run_smoke(plan, "Wine")
+        if dev_system.missing_vulkan(compiles=False):
+            say("      without a Vulkan driver here, the Vulkan module was loaded but not used")
+            return
+        gpu = replace(
+            plan,
+            work=work / "gpu",
+            work_there=str(wine_run.windows_path(work / "gpu")),
+            environment={**plan.environment, "GGML_VK_VISIBLE_DEVICES": "0"},
+            gpu=True,
+            expected_warnings=(*expected, _MAPPED_EXPERTS),
+        )
+        run_smoke(gpu, "Wine, with this machine's Vulkan driver")
 
 
 def screen_here(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
