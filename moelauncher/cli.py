@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return serve()
     if arguments[:1] == ["--read-headers"]:
-        from moelauncher.core.header_workers import serve as read_headers
+        from moelauncher.core.library.header_workers import serve as read_headers
 
         return read_headers()
     prepare_streams()

@@ -184,7 +184,7 @@ def make_extra(places: Places, python: BundlePython, engine: EngineFacts) -> Pat
         "system": engine.system,
         "llama_cpp_python": engine.version,
         "llama_flags": list(engine.flags),
-        # Where “Check for updates” asks; nowhere while nobody publishes (core/releases.py).
+        # Where “Check for updates” asks; nowhere while nobody publishes (core/program/releases.py).
         "releases_url": os.environ.get("MOELAUNCHER_RELEASES_URL") or None,
     }
     text = json.dumps(facts, indent=2) + "\n"

@@ -22,26 +22,26 @@ from PySide6.QtWidgets import QApplication
 
 from moelauncher.app.rooms import Rooms
 from moelauncher.commands.examination import see_gpus_at_start
-from moelauncher.core import settings as keys
-from moelauncher.core.default_gpus import default_gpus
-from moelauncher.core.doctor_facts import GpuSightings
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.log_file import LogSetup
-from moelauncher.core.own_program import start_program
+from moelauncher.core.memory.default_gpus import default_gpus
 from moelauncher.core.paths import app_paths
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.doctor_facts import GpuSightings
+from moelauncher.core.program.own_program import start_program
+from moelauncher.core.program.settings import Settings
+from moelauncher.core.program.sleep_source import NoSleepSource, SleepSource
+from moelauncher.core.program.window_state import StateFile
 from moelauncher.core.session_state import SessionState
-from moelauncher.core.settings import Settings
-from moelauncher.core.sleep_source import NoSleepSource, SleepSource
-from moelauncher.core.window_state import StateFile
 from moelauncher.engine.dry_run import InstalledBuild, describe_build
-from moelauncher.gui.chat_pane import ChatPane
-from moelauncher.gui.gpu_advice import GpuAdvice
+from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.jobs import JobRunner
-from moelauncher.gui.last_run import LastRun
+from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.model_list_pane import ModelListPane
-from moelauncher.gui.program_desk import ProgramDesk
-from moelauncher.gui.safer_start import SaferStart
+from moelauncher.gui.memory.gpu_advice import GpuAdvice
+from moelauncher.gui.memory.safer_start import SaferStart
+from moelauncher.gui.program.last_run import LastRun
+from moelauncher.gui.program.program_desk import ProgramDesk
 from moelauncher.gui.session import Session
 from moelauncher.gui.theme import apply_theme
 from moelauncher.meters.meter_thread import MeterThread
@@ -258,7 +258,7 @@ def _sleep_source() -> SleepSource:
 
         return WindowsSleep()
     if sys.platform == "linux":
-        from moelauncher.gui.logind_sleep import LogindSleep
+        from moelauncher.gui.program.logind_sleep import LogindSleep
 
         return LogindSleep()
     return NoSleepSource()

@@ -11,24 +11,24 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from moelauncher.commands.examination import examine_anew
-from moelauncher.core import settings as keys
-from moelauncher.core.build_facts import build_facts
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.forecast import DryRunResult
-from moelauncher.core.hub_files import Hub
-from moelauncher.core.load_comparison import LoadComparison
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.library.hub_files import Hub
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import DryRunResult
+from moelauncher.core.memory.load_comparison import LoadComparison
+from moelauncher.core.memory.placement import Placement
+from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.core.paths import AppPaths
-from moelauncher.core.placement import Placement
-from moelauncher.core.releases import Release, releases_url
-from moelauncher.core.same_answers import AnswersJob, AnswersProgress, SameAnswers
-from moelauncher.core.settings import Settings
-from moelauncher.core.sweep import Search
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.build_facts import build_facts
+from moelauncher.core.program.releases import Release, releases_url
+from moelauncher.core.program.settings import Settings
+from moelauncher.core.program.window_state import StateFile
+from moelauncher.core.speed.same_answers import AnswersJob, AnswersProgress, SameAnswers
+from moelauncher.core.speed.sweep import Search
+from moelauncher.core.speed.tune_events import TuneCase, TuneEvent, TuneJob
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import TuneCase, TuneEvent, TuneJob
-from moelauncher.core.weight_probes import RefusedWeights
-from moelauncher.core.window_state import StateFile
 from moelauncher.engine.answers import run_answers
 from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.bandwidth_probe import measure_bandwidths

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.settings import KV_TYPES
+from moelauncher.core.program.settings import KV_TYPES
 from moelauncher.core.translate import tr
 from moelauncher.core.units import parse_size, parse_tokens
 

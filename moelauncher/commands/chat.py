@@ -9,6 +9,7 @@ from moelauncher.commands import arguments
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import aside, note, out, out_json
+from moelauncher.core.chats.reply_document import reply_document
 from moelauncher.core.engine_protocol import (
     ChatMessage,
     Finished,
@@ -18,8 +19,7 @@ from moelauncher.core.engine_protocol import (
     Sampling,
     TokenEvent,
 )
-from moelauncher.core.plan_document import context_warning, placement_sentence
-from moelauncher.core.reply_document import reply_document
+from moelauncher.core.memory.plan_document import context_warning, placement_sentence
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_duration, format_rate
 

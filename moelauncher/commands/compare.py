@@ -13,8 +13,9 @@ from moelauncher.commands.terminal import ProgressLine, out, out_json, table
 from moelauncher.core.cpu_cores import MAX_THREADS
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import WrongArguments
-from moelauncher.core.placement import Placement
-from moelauncher.core.same_answers import (
+from moelauncher.core.memory.placement import Placement
+from moelauncher.core.program.settings import KV_TYPES
+from moelauncher.core.speed.same_answers import (
     N_TOKENS,
     PROMPTS,
     AnswerSetting,
@@ -31,7 +32,6 @@ from moelauncher.core.same_answers import (
     scale_text,
     verdict,
 )
-from moelauncher.core.settings import KV_TYPES
 from moelauncher.core.translate import tr
 from moelauncher.engine.answers import run_answers
 

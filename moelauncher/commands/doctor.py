@@ -8,10 +8,10 @@ from moelauncher.commands.arguments import add_json
 from moelauncher.commands.examination import examine
 from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.terminal import out, out_json, table
-from moelauncher.core.doctor_report import MARKS, fact_rows, hide_home, report_document
-from moelauncher.core.machine_check import check_machine
 from moelauncher.core.paths import app_paths
-from moelauncher.core.settings import Settings
+from moelauncher.core.program.doctor_report import MARKS, fact_rows, hide_home, report_document
+from moelauncher.core.program.machine_check import check_machine
+from moelauncher.core.program.settings import Settings
 from moelauncher.core.translate import tr
 
 

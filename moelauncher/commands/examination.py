@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from moelauncher import __version__
-from moelauncher.core import settings as keys
-from moelauncher.core.build_facts import build_facts
-from moelauncher.core.doctor_facts import BuildState, DoctorFacts, GpuSightings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import RAM
-from moelauncher.core.gpu_check import all_used
-from moelauncher.core.library_settings import skipped_sources
+from moelauncher.core.library.library_settings import skipped_sources
+from moelauncher.core.library.model_folders import default_model_folders
+from moelauncher.core.library.slow_places import slow_last
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.model_folders import default_model_folders
+from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.paths import AppPaths
-from moelauncher.core.settings import Settings
-from moelauncher.core.slow_places import slow_last
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.build_facts import build_facts
+from moelauncher.core.program.doctor_facts import BuildState, DoctorFacts, GpuSightings
+from moelauncher.core.program.gpu_check import all_used
+from moelauncher.core.program.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.windows_registry import processor_name
 from moelauncher.engine.backend_modules import BACKENDS_VARIABLE

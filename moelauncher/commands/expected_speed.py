@@ -8,20 +8,20 @@ from pathlib import Path
 from moelauncher.commands.kept_measurements import open_store
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
-from moelauncher.core.auto_placement import Machine
-from moelauncher.core.device_bandwidth import BandwidthFile, Bandwidths
-from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import RAM
-from moelauncher.core.launch_plan import LaunchChoices
-from moelauncher.core.machine_identity import machine_identity
-from moelauncher.core.measurement import StopSpeed, model_fingerprint, speeds_by_stop
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.memory.auto_placement import Machine
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.launch_plan import LaunchChoices
 from moelauncher.core.paths import app_paths
-from moelauncher.core.speed_estimate import SpeedBasis, basis_of
-from moelauncher.core.speed_outlook import speed_outlook
-from moelauncher.core.speed_prediction import hardware_model
-from moelauncher.core.tune_plan import tune_plan
+from moelauncher.core.program.machine_identity import machine_identity
+from moelauncher.core.speed.device_bandwidth import BandwidthFile, Bandwidths
+from moelauncher.core.speed.measurement import StopSpeed, model_fingerprint, speeds_by_stop
+from moelauncher.core.speed.speed_estimate import SpeedBasis, basis_of
+from moelauncher.core.speed.speed_outlook import speed_outlook
+from moelauncher.core.speed.speed_prediction import hardware_model
+from moelauncher.core.speed.tune_plan import tune_plan
 from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_devices

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from moelauncher.core import settings as keys
 from moelauncher.core.paths import app_paths
-from moelauncher.core.settings import Settings
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.settings import Settings
 from moelauncher.engine.backend_modules import wish_for
 from moelauncher.engine.broken_backends import BrokenBackends
 from moelauncher.engine.child import Child

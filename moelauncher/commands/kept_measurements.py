@@ -13,17 +13,20 @@ from collections.abc import Callable, Iterator
 
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import note
-from moelauncher.core.conditions import (
+from moelauncher.core.engine_protocol import GenerationStats, LoadReport
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.memory.layer_split import layer_split, no_layer_split
+from moelauncher.core.memory.placement import Placement
+from moelauncher.core.paths import app_paths
+from moelauncher.core.program.machine_identity import machine_identity
+from moelauncher.core.speed.conditions import (
     Conditions,
     ConditionWatch,
     condition_notes,
     disturbance,
 )
-from moelauncher.core.engine_protocol import GenerationStats, LoadReport
-from moelauncher.core.errors import LauncherError
-from moelauncher.core.layer_split import layer_split, no_layer_split
-from moelauncher.core.machine_identity import machine_identity
-from moelauncher.core.measurement import (
+from moelauncher.core.speed.measurement import (
     BENCH,
     EXPERTS,
     LAYERS,
@@ -31,12 +34,9 @@ from moelauncher.core.measurement import (
     Measurement,
     model_fingerprint,
 )
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.paths import app_paths
-from moelauncher.core.placement import Placement
+from moelauncher.core.speed.measurement_store import MeasurementStore
+from moelauncher.core.speed.tune_events import setting_of
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import setting_of
 from moelauncher.engine.bench import BenchCase, memory_taken
 from moelauncher.engine.dry_run import describe_build, describe_devices
 from moelauncher.meters.condition_watch import MachineWatch

@@ -7,13 +7,18 @@ from pathlib import Path
 
 from moelauncher.commands.arguments import add_json
 from moelauncher.commands.terminal import note, out, out_json, table
-from moelauncher.core.catalog import CatalogEntry, default_model_folders, entry_as_json, scan
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.header_cache import HeaderCache
-from moelauncher.core.header_workers import header_workers
-from moelauncher.core.library_settings import skipped_sources
+from moelauncher.core.files.header_cache import HeaderCache
+from moelauncher.core.library.catalog import (
+    CatalogEntry,
+    default_model_folders,
+    entry_as_json,
+    scan,
+)
+from moelauncher.core.library.header_workers import header_workers
+from moelauncher.core.library.library_settings import skipped_sources
 from moelauncher.core.paths import AppPaths, app_paths, shortened
-from moelauncher.core.settings import MODEL_FOLDERS, Settings
+from moelauncher.core.program.settings import MODEL_FOLDERS, Settings
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_parameters
 

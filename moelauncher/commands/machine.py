@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 
 from moelauncher.commands.arguments import ALL, AUTO, GpuWish
 from moelauncher.commands.terminal import note
-from moelauncher.core import launch_plan
-from moelauncher.core import settings as keys
-from moelauncher.core.auto_placement import Machine, auto_placement, place_at
-from moelauncher.core.default_gpus import allowed_devices
-from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError, WrongArguments
-from moelauncher.core.forecast import DryRunResult, Margins
-from moelauncher.core.kv_cache import kv_type_problem
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.own_share import OwnShare
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.memory import launch_plan
+from moelauncher.core.memory.auto_placement import Machine, auto_placement, place_at
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.default_gpus import allowed_devices
+from moelauncher.core.memory.forecast import DryRunResult, Margins
+from moelauncher.core.memory.kv_cache import kv_type_problem
+from moelauncher.core.memory.own_share import OwnShare
+from moelauncher.core.memory.placement import Placement, PlacementDevice, expert_stops
 from moelauncher.core.paths import app_paths
-from moelauncher.core.placement import Placement, PlacementDevice, expert_stops
-from moelauncher.core.settings import Settings
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_devices, dry_run_or_problem

@@ -13,11 +13,11 @@ from moelauncher.commands.machine import Plan
 from moelauncher.commands.model import runnable_model
 from moelauncher.commands.session import Session
 from moelauncher.commands.terminal import ProgressLine, note, out, out_json
-from moelauncher.core.bench_row import BenchRow
 from moelauncher.core.errors import WrongArguments
-from moelauncher.core.measurement_export import to_markdown
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.placement import Placement
+from moelauncher.core.speed.bench_row import BenchRow
+from moelauncher.core.speed.measurement_export import to_markdown
+from moelauncher.core.speed.measurement_store import MeasurementStore
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.bench import BenchCase, run_bench

@@ -10,16 +10,17 @@ from moelauncher.commands.kept_measurements import kept_store
 from moelauncher.commands.model import chosen_model
 from moelauncher.commands.terminal import note, out, out_json, table
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.llama_bench_json import read_llama_bench
-from moelauncher.core.measured_rows import (
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.speed.llama_bench_json import read_llama_bench
+from moelauncher.core.speed.measured_rows import (
     MeasuredRow,
     measured_rows,
     middle_and_spread,
     new_ones,
     without_chats,
 )
-from moelauncher.core.measurement import Measurement, model_fingerprint
-from moelauncher.core.measurement_export import (
+from moelauncher.core.speed.measurement import Measurement, model_fingerprint
+from moelauncher.core.speed.measurement_export import (
     decode_test,
     documents,
     placement_text,
@@ -27,8 +28,7 @@ from moelauncher.core.measurement_export import (
     to_csv,
     to_markdown,
 )
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.speed.measurement_store import MeasurementStore
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 

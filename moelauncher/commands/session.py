@@ -13,7 +13,6 @@ from moelauncher.commands.arguments import AUTO
 from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.machine import Plan, context_of, machine_of, plan_for
 from moelauncher.commands.terminal import ProgressLine
-from moelauncher.core.auto_placement import Machine, forecast_on
 from moelauncher.core.engine_protocol import (
     EngineEvent,
     Finished,
@@ -28,9 +27,10 @@ from moelauncher.core.engine_protocol import (
     NativeLog,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.forecast import MemoryForecast
+from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.log_file import log_native
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.memory.auto_placement import Machine, forecast_on
+from moelauncher.core.memory.forecast import MemoryForecast
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.dry_run import make_acceptor

@@ -17,17 +17,17 @@ from moelauncher.commands.terminal import note
 from moelauncher.commands.tune_printer import TunePrinter
 from moelauncher.core.cpu_cores import logical_cores
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.launch_plan import LaunchChoices
-from moelauncher.core.layer_split import no_layer_split
-from moelauncher.core.lever_search import LeverSearch, TurnLengths
-from moelauncher.core.levers import LEVERS
-from moelauncher.core.measurement import model_fingerprint
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.speed_outlook import speed_outlook
-from moelauncher.core.split_search import SplitSearch, split_stop
+from moelauncher.core.memory.launch_plan import LaunchChoices
+from moelauncher.core.memory.layer_split import no_layer_split
+from moelauncher.core.speed.lever_search import LeverSearch, TurnLengths
+from moelauncher.core.speed.levers import LEVERS
+from moelauncher.core.speed.measurement import model_fingerprint
+from moelauncher.core.speed.measurement_store import MeasurementStore
+from moelauncher.core.speed.speed_outlook import speed_outlook
+from moelauncher.core.speed.split_search import SplitSearch, split_stop
+from moelauncher.core.speed.tune_events import TuneJob
+from moelauncher.core.speed.tune_plan import tune_plan
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import TuneJob
-from moelauncher.core.tune_plan import tune_plan
 from moelauncher.engine.dry_run import describe_devices
 from moelauncher.engine.tune import run_tune
 from moelauncher.meters.condition_watch import MachineWatch

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from typing import Any
 
 from moelauncher.commands.terminal import ProgressLine, note, out, out_json
-from moelauncher.core.bench_row import BenchRow, spread_note
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.levers import levers_document
-from moelauncher.core.measurement import LAYERS, Measurement
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.split_search import LAYER_SPLIT, SplitSearch
+from moelauncher.core.speed.bench_row import BenchRow, spread_note
+from moelauncher.core.speed.levers import levers_document
+from moelauncher.core.speed.measurement import LAYERS, Measurement
+from moelauncher.core.speed.measurement_store import MeasurementStore
+from moelauncher.core.speed.split_search import LAYER_SPLIT, SplitSearch
+from moelauncher.core.speed.tune_events import Decided, Failed, Measured, Visiting, setting_of
+from moelauncher.core.speed.tune_text import decision_text
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import Decided, Failed, Measured, Visiting, setting_of
-from moelauncher.core.tune_text import decision_text
 from moelauncher.core.units import format_bytes, format_duration
 
 

@@ -15,19 +15,10 @@ from pathlib import Path
 from typing import Protocol
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.memory_shortage import MemoryShortage
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.memory_shortage import MemoryShortage
+from moelauncher.core.memory.placement import Placement
 from moelauncher.core.template_switch import TemplateSwitch
-
-
-@dataclass(frozen=True)
-class ContextSettings:
-    """What a context is made of; a change needs a new context, never a new load."""
-
-    n_ctx: int = 4096
-    kv_type: str = "f16"  # "f16" | "q8_0" | "q4_0"
-    n_ubatch: int = 512
-    n_threads: int | None = None  # None: physical cores - 1, at least 1
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class LoadRequest:
 
     path: Path
     placement: Placement
-    context: ContextSettings = ContextSettings()
+    context: ContextSettings = field(default_factory=ContextSettings)
     use_mmap: bool = True
     #: False where the plan says that weights will stream from the mapped file. They must then
     #: stay as they are in it: copies in the CPU's own order would need RAM that is not there.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.same_answers import (
+from moelauncher.core.speed.same_answers import (
     AnswerSetting,
     AnswersJob,
     AnswersProgress,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from moelauncher.core.bench_row import BenchRow, spread_note
 from moelauncher.core.engine_protocol import (
     Engine,
     EngineEvent,
@@ -30,6 +29,7 @@ from moelauncher.core.engine_protocol import (
 )
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.resources import read_text_resource
+from moelauncher.core.speed.bench_row import BenchRow, spread_note
 from moelauncher.core.translate import tr
 
 _DRAIN_S = 0.05

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from moelauncher.core.chatml import CHATML
+from moelauncher.core.chats.chatml import CHATML
 from moelauncher.core.engine_protocol import ChatMessage
 from moelauncher.core.errors import Cancelled, TemplateRefused
 from moelauncher.core.translate import tr

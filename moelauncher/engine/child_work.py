@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.engine_protocol import ContextSettings
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.backend_modules import DEVICES, LOADING
 from moelauncher.engine.bandwidth_probe import bandwidth

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
+from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import LauncherError, SettingsRefused
-from moelauncher.core.forecast import RAM, DryRunResult
-from moelauncher.core.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
-from moelauncher.core.load_comparison import buffer_device
+from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import RAM, DryRunResult
+from moelauncher.core.memory.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.memory.load_comparison import buffer_device
+from moelauncher.core.memory.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.backend_modules import NO_MODULES, LoadedModules
 from moelauncher.engine.child import Child, ChildUnavailableError

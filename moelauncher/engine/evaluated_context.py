@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moelauncher.core.chats.prompt_prefix import PrefixPlan, least_missed, plan_prefix
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.prompt_prefix import PrefixPlan, least_missed, plan_prefix
 from moelauncher.core.translate import tr
 from moelauncher.engine.kept_states import KeptState, KeptStates, read_marks
 from moelauncher.engine.live_move import FreeRam, SavedChat, room_for_state

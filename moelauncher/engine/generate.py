@@ -11,6 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from moelauncher.core.chats.prompt_prefix import common_prefix
+from moelauncher.core.chats.reasoning import (
+    NoSplitter,
+    ReasoningSplitter,
+    begun_reply,
+    splitter_for,
+)
 from moelauncher.core.engine_protocol import (
     ChatMessage,
     EngineEvent,
@@ -20,8 +27,6 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.prompt_prefix import common_prefix
-from moelauncher.core.reasoning import NoSplitter, ReasoningSplitter, begun_reply, splitter_for
 from moelauncher.core.token_text import StopStrings, Utf8Joiner
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext

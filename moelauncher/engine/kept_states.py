@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from moelauncher.core.atomic_file import replace_patiently
-from moelauncher.core.prompt_prefix import common_prefix
+from moelauncher.core.chats.prompt_prefix import common_prefix
 
 _log = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from moelauncher.core.cpu_cores import MAX_THREADS, default_threads
-from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
+from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.translate import tr
 from moelauncher.engine.chat_template import ChatTemplate
 from moelauncher.engine.cpu_threads import physical_cores

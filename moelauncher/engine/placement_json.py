@@ -10,8 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
-from moelauncher.core.placement import Placement, PlacementDevice
+from moelauncher.core.engine_protocol import LoadRequest
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 
 
 def placement_to_json(placement: Placement) -> dict[str, Any]:

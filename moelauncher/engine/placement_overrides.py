@@ -9,7 +9,7 @@ import ctypes
 from typing import Any
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.placement import Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.devices import device_handles
 from moelauncher.engine.native import Native

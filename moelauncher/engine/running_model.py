@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import CarriedChat, LoadReport, LoadRequest
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.placement import same_place
+from moelauncher.core.memory.placement import same_place
 from moelauncher.core.translate import tr
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.find_switches import find_switches

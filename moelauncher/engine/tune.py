@@ -10,12 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from moelauncher.core.conditions import Conditions, ConditionWatch, condition_notes, disturbance
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.measurement import Measurement
-from moelauncher.core.sweep import Search
-from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import (
+from moelauncher.core.speed.conditions import (
+    Conditions,
+    ConditionWatch,
+    condition_notes,
+    disturbance,
+)
+from moelauncher.core.speed.measurement import Measurement
+from moelauncher.core.speed.sweep import Search
+from moelauncher.core.speed.tune_events import (
     Decided,
     Failed,
     Measured,
@@ -25,6 +29,7 @@ from moelauncher.core.tune_events import (
     Visiting,
     setting_of,
 )
+from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child
 from moelauncher.engine.placement_json import load_request_to_json
 

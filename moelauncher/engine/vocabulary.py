@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from moelauncher.core.reasoning import MARKS
+from moelauncher.core.chats.reasoning import MARKS
 from moelauncher.engine.native import Native
 
 

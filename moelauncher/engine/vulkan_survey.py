@@ -15,7 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.doctor_facts import (
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.program.doctor_facts import (
     INTEL,
     NVIDIA,
     VULKAN_ANSWERS,
@@ -26,7 +27,6 @@ from moelauncher.core.doctor_facts import (
     VulkanSurvey,
     vendor_name,
 )
-from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
 
 LOADER = "vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1"

@@ -1,7 +1,7 @@
 """Which weights each GPU can compute with, asked of its backend as llama.cpp asks it.
 
 In: a model, device names. Out, on the parent's side (:func:`refused_weights`): the probes of
-:mod:`moelauncher.core.weight_probes` that each refuses. The asking itself
+:mod:`moelauncher.core.memory.weight_probes` that each refuses. The asking itself
 (:func:`answer_probes`) runs in the child process only: it builds small graphs of ggml's, and
 they abort on shapes that cannot be.
 """
@@ -15,8 +15,8 @@ from dataclasses import asdict
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.weight_probes import (
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.memory.weight_probes import (
     MUL_MAT,
     MUL_MAT_ID,
     SSM_CONV,

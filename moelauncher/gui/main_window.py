@@ -31,16 +31,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from moelauncher.gui.chat_pane import ChatPane
-from moelauncher.gui.chats_pane import ChatsPane
-from moelauncher.gui.log_pane import LogPane
-from moelauncher.gui.memory_pane import MemoryPane
-from moelauncher.gui.model_heading import ModelHeading
-from moelauncher.gui.model_list_pane import ModelListPane
-from moelauncher.gui.pane import rule
-from moelauncher.gui.placement_pane import PlacementPane
-from moelauncher.gui.speed_pane import SpeedPane
-from moelauncher.gui.status_line import StatusLine
+from moelauncher.gui.chats.chat_pane import ChatPane
+from moelauncher.gui.chats.chats_pane import ChatsPane
+from moelauncher.gui.controls.pane import rule
+from moelauncher.gui.library.model_heading import ModelHeading
+from moelauncher.gui.library.model_list_pane import ModelListPane
+from moelauncher.gui.memory.memory_pane import MemoryPane
+from moelauncher.gui.memory.placement_pane import PlacementPane
+from moelauncher.gui.program.log_pane import LogPane
+from moelauncher.gui.program.status_line import StatusLine
+from moelauncher.gui.speed.speed_pane import SpeedPane
 from moelauncher.gui.theme import RADIUS, faded, font, theme
 
 #: Fits a full HD screen at 200 %.

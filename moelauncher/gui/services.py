@@ -9,23 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from moelauncher.core.device_bandwidth import BandwidthProbe
-from moelauncher.core.doctor_facts import DoctorFacts
-from moelauncher.core.engine_protocol import ContextSettings, Engine
+from moelauncher.core.engine_protocol import Engine
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import DryRunResult
-from moelauncher.core.hub_files import Hub
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.library.hub_files import Hub
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import DryRunResult
+from moelauncher.core.memory.placement import Placement
+from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.core.paths import AppPaths
-from moelauncher.core.placement import Placement
-from moelauncher.core.releases import Release
-from moelauncher.core.same_answers import AnswersJob, AnswersProgress, AnswersRunner, SameAnswers
-from moelauncher.core.settings import Settings
+from moelauncher.core.program.doctor_facts import DoctorFacts
+from moelauncher.core.program.releases import Release
+from moelauncher.core.program.settings import Settings
+from moelauncher.core.program.window_state import StateFile
+from moelauncher.core.speed.device_bandwidth import BandwidthProbe
+from moelauncher.core.speed.same_answers import (
+    AnswersJob,
+    AnswersProgress,
+    AnswersRunner,
+    SameAnswers,
+)
+from moelauncher.core.speed.tune_events import TuneRunner
 from moelauncher.core.translate import tr
-from moelauncher.core.tune_events import TuneRunner
-from moelauncher.core.weight_probes import RefusedWeights
-from moelauncher.core.window_state import StateFile
 
 
 def no_hub() -> Hub:

@@ -2,9 +2,9 @@
 
 The place of the one state (``core.session_state``) and of the user's wishes. The engine's
 events (through :class:`EngineBridge`) are dispatched here and end at a desk:
-:mod:`moelauncher.gui.load_desk` for what is in memory, :mod:`moelauncher.gui.reply_desk` for
-the reply; the chat and its branches stand in :mod:`moelauncher.gui.chat_session`. GUI thread
-only.
+:mod:`moelauncher.gui.memory.load_desk` for what is in memory,
+:mod:`moelauncher.gui.chats.reply_desk` for the reply; the chat and its branches stand in
+:mod:`moelauncher.gui.chats.chat_session`. GUI thread only.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from moelauncher.core import settings as keys
 from moelauncher.core.engine_protocol import ChatKept, EngineEvent, NativeLog
-from moelauncher.core.launch_plan import LaunchPlan
-from moelauncher.core.load_records import LoadRecords
 from moelauncher.core.machine import MachineSnapshot
+from moelauncher.core.memory.launch_plan import LaunchPlan
+from moelauncher.core.memory.load_records import LoadRecords
+from moelauncher.core.program import settings as keys
 from moelauncher.core.session_state import (
     BUSY_STATES,
     Controls,
@@ -29,36 +29,36 @@ from moelauncher.core.session_state import (
     next_state,
     possible_events,
 )
-from moelauncher.gui.answers_desk import AnswersDesk
-from moelauncher.gui.best_speeds import BestSpeeds
-from moelauncher.gui.card_desk import CardDesk
-from moelauncher.gui.chat_keys import ChatKeys
-from moelauncher.gui.chat_session import ChatSession
-from moelauncher.gui.context_watch import ContextWatch
-from moelauncher.gui.downloads import Downloads
+from moelauncher.gui.chats.answers_desk import AnswersDesk
+from moelauncher.gui.chats.chat_keys import ChatKeys
+from moelauncher.gui.chats.chat_session import ChatSession
+from moelauncher.gui.chats.context_watch import ContextWatch
+from moelauncher.gui.chats.reply_desk import ReplyDesk, ReplyEvent
+from moelauncher.gui.chats.template_desk import TemplateDesk
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.engine_log import EngineLog
-from moelauncher.gui.idle_unload import IdleUnload
 from moelauncher.gui.jobs import JobRunner
-from moelauncher.gui.known_speeds import KnownSpeeds
-from moelauncher.gui.library import Library
-from moelauncher.gui.live_apply import LiveApply
-from moelauncher.gui.load_accounts import LoadAccounts
-from moelauncher.gui.load_desk import LoadDesk, LoadEvent
-from moelauncher.gui.load_outcome import LoadOutcome
+from moelauncher.gui.library.card_desk import CardDesk
+from moelauncher.gui.library.downloads import Downloads
+from moelauncher.gui.library.library import Library
+from moelauncher.gui.library.selection_desk import SelectionDesk
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.outlook_desk import OutlookDesk
-from moelauncher.gui.planner import Planner
-from moelauncher.gui.profile_desk import ProfileDesk
-from moelauncher.gui.reply_desk import ReplyDesk, ReplyEvent
-from moelauncher.gui.selection_desk import SelectionDesk
+from moelauncher.gui.memory.idle_unload import IdleUnload
+from moelauncher.gui.memory.live_apply import LiveApply
+from moelauncher.gui.memory.load_accounts import LoadAccounts
+from moelauncher.gui.memory.load_desk import LoadDesk, LoadEvent
+from moelauncher.gui.memory.load_outcome import LoadOutcome
+from moelauncher.gui.memory.planner import Planner
+from moelauncher.gui.memory.profile_desk import ProfileDesk
+from moelauncher.gui.program.sleep_desk import SleepDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
-from moelauncher.gui.share_desk import ShareDesk
-from moelauncher.gui.sleep_desk import SleepDesk
+from moelauncher.gui.speed.best_speeds import BestSpeeds
+from moelauncher.gui.speed.known_speeds import KnownSpeeds
+from moelauncher.gui.speed.outlook_desk import OutlookDesk
+from moelauncher.gui.speed.share_desk import ShareDesk
+from moelauncher.gui.speed.tune_desk import TuneDesk
 from moelauncher.gui.standing import Standing
-from moelauncher.gui.template_desk import TemplateDesk
-from moelauncher.gui.tune_desk import TuneDesk
 
 
 class Session(QObject):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from moelauncher.core.catalog import CatalogEntry
 from moelauncher.core.engine_protocol import LoadProgress, LoadReport
-from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.library.catalog import CatalogEntry
 from moelauncher.core.machine import MachineSnapshot
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.placement import same_place
+from moelauncher.core.memory.launch_plan import LaunchPlan
+from moelauncher.core.memory.placement import same_place
 from moelauncher.core.session_state import BUSY_STATES, Controls, LaunchAction, SessionState
 from moelauncher.core.units import (
     format_bytes,

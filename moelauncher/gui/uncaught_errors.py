@@ -12,7 +12,7 @@ from types import TracebackType
 
 from PySide6.QtCore import QCoreApplication, QtMsgType, qInstallMessageHandler
 
-from moelauncher.gui.status_line import StatusLine
+from moelauncher.gui.program.status_line import StatusLine
 
 _log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from moelauncher.core.atomic_file import replace_patiently
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.hub_files import HubFile
+from moelauncher.core.library.hub_files import HubFile
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.releases import Release, read_release
+from moelauncher.core.program.releases import Release, read_release
 from moelauncher.core.translate import tr
 
 _PATIENCE_S = 10.0

@@ -1,7 +1,7 @@
 """Hugging Face, or a mirror of it: what a repository holds, what a file is, and the file itself.
 
-Implements :class:`moelauncher.core.hub_files.Hub`. The server is huggingface_hub's (HF_ENDPOINT is
-honoured), the token the one it finds in its usual places. Pool threads only.
+Implements :class:`moelauncher.core.library.hub_files.Hub`. The server is huggingface_hub's
+(HF_ENDPOINT is honoured), the token the one it finds in its usual places. Pool threads only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from huggingface_hub.utils import build_hf_headers
 
 from moelauncher import __version__
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.gguf_header import parse_header
-from moelauncher.core.hub_files import (
+from moelauncher.core.files.gguf_header import parse_header
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.library.hub_files import (
     DownloadProgress,
     HubChoice,
     HubFile,
@@ -26,8 +27,7 @@ from moelauncher.core.hub_files import (
     choices_of,
     target_of,
 )
-from moelauncher.core.model_facts import ModelFacts
-from moelauncher.core.model_files import checked_facts
+from moelauncher.core.library.model_files import checked_facts
 from moelauncher.hub import download as downloads
 from moelauncher.hub.answers import failure, unreachable
 from moelauncher.hub.remote_file import RemoteFile

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moelauncher.core.default_gpus import shares_ram
 from moelauncher.core.machine import BackendDevice, GpuReading
+from moelauncher.core.memory.default_gpus import shares_ram
 from moelauncher.meters.source import BACKEND_SOURCE, normalise_pci
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from moelauncher.core.conditions import Conditions
 from moelauncher.core.machine import GpuReading
+from moelauncher.core.speed.conditions import Conditions
 from moelauncher.meters.process_counters import ProcessCounters, read_counters
 from moelauncher.meters.sleep_clock import asleep_s
 from moelauncher.meters.source import MeterSource, merge_gpus

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from moelauncher.core.doctor_facts import DiskSpeed
+from moelauncher.core.program.doctor_facts import DiskSpeed
 from moelauncher.core.translate import tr
 
 MIB = 1 << 20

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from moelauncher.core.doctor_facts import BusGpu, vendor_name
+from moelauncher.core.program.doctor_facts import BusGpu, vendor_name
 from moelauncher.core.windows_registry import RegistryValues, display_adapters
 from moelauncher.meters.source import normalise_pci
 

@@ -21,7 +21,7 @@ _DEVICE_NOTIFY_CALLBACK = 2
 
 
 class WindowsSleep:
-    """A :class:`~moelauncher.core.sleep_source.SleepSource`."""
+    """A :class:`~moelauncher.core.program.sleep_source.SleepSource`."""
 
     def __init__(
         self,

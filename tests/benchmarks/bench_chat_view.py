@@ -19,10 +19,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication
 
-from moelauncher.core.conversation import Conversation
+from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.gui import theme
-from moelauncher.gui.chat_view import ChatView
+from moelauncher.gui.chats.chat_view import ChatView
 
 STATS = GenerationStats("stop", 412, 0, 500, 310.0, 38.4, 0.2, 6.0, 912)
 N_MESSAGES = 200

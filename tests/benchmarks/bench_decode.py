@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from moelauncher.core.cpu_cores import default_threads
-from moelauncher.core.engine_protocol import ContextSettings, Finished, GenerateRequest
+from moelauncher.core.engine_protocol import Finished, GenerateRequest
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.engine.cpu_threads import physical_cores
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import context_params

@@ -12,9 +12,9 @@ import statistics
 import sys
 import time
 
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.forecast import forecast
-from moelauncher.core.placement import place
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import forecast
+from moelauncher.core.memory.placement import place
 from tests.helpers.planned_models import MIB, gpu, made_facts
 
 FRAME_S = 1 / 60

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from gguf import GGUFReader, GGUFWriter
 
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import facts_of
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
 
 _REPEATS = 7
 

@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from moelauncher.core.catalog import CatalogEntry, scan
-from moelauncher.core.header_cache import HeaderCache
-from moelauncher.core.header_workers import header_workers
+from moelauncher.core.files.header_cache import HeaderCache
+from moelauncher.core.library.catalog import CatalogEntry, scan
+from moelauncher.core.library.header_workers import header_workers
 from tests.helpers.gguf_files import write_tiny_model
 
 _SHAPES = ("moe", "dense", "shared", "fused", "sliding", "hybrid", "interleaved", "mla")
@@ -84,7 +84,7 @@ def _window(entries: list[CatalogEntry]) -> None:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication
 
-    from moelauncher.gui.model_list_pane import ModelListPane
+    from moelauncher.gui.library.model_list_pane import ModelListPane
     from moelauncher.gui.theme import apply_theme
 
     app = QApplication.instance()
@@ -113,7 +113,7 @@ def _start(root: Path, basedir: Path) -> None:
     """The whole program on these folders: its first start fills the cache, the second counts."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from moelauncher.core.paths import app_paths
-    from moelauncher.core.settings import MODEL_FOLDERS, Settings
+    from moelauncher.core.program.settings import MODEL_FOLDERS, Settings
 
     settings = Settings.load(app_paths(basedir).settings_file)
     settings.set(MODEL_FOLDERS, (str(root),))

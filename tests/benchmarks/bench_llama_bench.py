@@ -26,13 +26,13 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from moelauncher.core.catalog import load_facts
 from moelauncher.core.cpu_cores import default_threads
-from moelauncher.core.llama_commands import measured_commands
-from moelauncher.core.measurement import Measurement
-from moelauncher.core.measurement_store import MeasurementStore
-from moelauncher.core.model_facts import ModelFacts
+from moelauncher.core.files.model_facts import ModelFacts
+from moelauncher.core.library.catalog import load_facts
+from moelauncher.core.memory.llama_commands import measured_commands
 from moelauncher.core.paths import app_paths
+from moelauncher.core.speed.measurement import Measurement
+from moelauncher.core.speed.measurement_store import MeasurementStore
 from moelauncher.engine.cpu_threads import physical_cores
 from tests.benchmarks.bench_decode import fast_model
 from tests.helpers.places import build_cache

@@ -21,8 +21,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication
 
-from moelauncher.core.conversation import Conversation
-from moelauncher.core.kept_chat import KeptChat, new_chat_id
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
 from tests.benchmarks.bench_chat_view import N_MESSAGES, REPLY, STATS
 from tests.benchmarks.bench_window import Streaming
 from tests.helpers.gguf_files import write_tiny_model

@@ -31,8 +31,8 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
 from moelauncher import app
 from moelauncher.core.cpu_cores import default_threads
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.session_state import SessionState
 from moelauncher.engine.cpu_threads import physical_cores
 from tests.benchmarks.bench_decode import bare_loop, high_level

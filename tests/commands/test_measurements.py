@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from moelauncher import cli
-from moelauncher.core.measurement import BENCH, LLAMA_BENCH
-from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.paths import app_paths
-from tests.core.test_llama_bench_json import row
+from moelauncher.core.speed.measurement import BENCH, LLAMA_BENCH
+from moelauncher.core.speed.measurement_store import MeasurementStore
+from tests.core.speed.test_llama_bench_json import row
 from tests.helpers.gguf_files import write_tiny_model
 
 

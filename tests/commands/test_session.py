@@ -11,8 +11,8 @@ import pytest
 from moelauncher.commands import chat
 from moelauncher.commands.session import Session
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import facts_of
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
 from tests.helpers.gguf_files import write_tiny_model
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from moelauncher import cli
-from moelauncher.core.measurement_store import MeasurementStore
 from moelauncher.core.paths import app_paths
+from moelauncher.core.speed.measurement_store import MeasurementStore
 from moelauncher.engine.child_bench import FAULT_VARIABLE
 from tests.helpers.gguf_files import write_tiny_model
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.library_settings import hidden_models, hide_model
+from moelauncher.core.library.library_settings import hidden_models, hide_model
 from moelauncher.core.path_text import path_as_text, path_of_text
-from moelauncher.core.settings import Settings
-from moelauncher.core.window_state import StateFile
+from moelauncher.core.program.settings import Settings
+from moelauncher.core.program.window_state import StateFile
 
 #: What each system allows in a name and no text file can hold: odd bytes, or half a character.
 ROOT, ODD = ("C:/m", "caf\ud83d") if sys.platform == "win32" else ("/m", "caf\udce9")

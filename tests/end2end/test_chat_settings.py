@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QInputDialog, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.session_state import SessionState
-from moelauncher.gui.chat_settings_dialog import ChatSettingsDialog
+from moelauncher.gui.chats.chat_settings_dialog import ChatSettingsDialog
 from tests.helpers.window_driver import WindowDriver, sample_basedir
 
 

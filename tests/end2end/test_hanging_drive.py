@@ -13,7 +13,8 @@ _PROGRAM = """
 import sys, threading
 from PySide6.QtCore import QTimer
 from moelauncher import app
-from moelauncher.gui import jobs, library
+from moelauncher.gui import jobs
+from moelauncher.gui.library import library
 
 jobs.CLOSE_LIMIT_S = 0.2
 never, hangs = threading.Event(), threading.Event()

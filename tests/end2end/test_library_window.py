@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.machine import BackendDevice
-from moelauncher.gui.model_list_model import ModelListModel
+from moelauncher.gui.library.model_list_model import ModelListModel
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.window_driver import WindowDriver, settings_file
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.engine_protocol import EngineEvent, LoadProgress
-from moelauncher.core.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
 from tests.helpers.window_driver import WindowDriver, settings_file
 

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QDialog, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from moelauncher.app import program
-from moelauncher.core import settings as keys
-from moelauncher.core.doctor_facts import VULKAN_CRASHES, GpuSightings, VulkanSurvey
-from moelauncher.core.settings import Settings
+from moelauncher.core.program import settings as keys
+from moelauncher.core.program.doctor_facts import VULKAN_CRASHES, GpuSightings, VulkanSurvey
+from moelauncher.core.program.settings import Settings
 from moelauncher.gui.theme import theme
 from tests.helpers.doctor_values import CPU, SIGHTINGS
 from tests.helpers.window_driver import WindowDriver

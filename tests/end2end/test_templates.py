@@ -10,9 +10,9 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QDialog
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.chatml import CHATML
+from moelauncher.core.chats.chatml import CHATML
 from moelauncher.core.session_state import SessionState
-from moelauncher.gui.template_dialog import TemplateDialog
+from moelauncher.gui.chats.template_dialog import TemplateDialog
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.window_driver import WindowDriver, settings_file
 

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPlainTextEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.sample_model import build_sample_model
+from moelauncher.core.library.sample_model import build_sample_model
 from moelauncher.core.session_state import SessionState
 from tests.helpers.leaks import python_threads
 from tests.helpers.window_driver import WindowDriver, sample_basedir

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moelauncher.core.catalog import load_facts
-from moelauncher.core.engine_protocol import ContextSettings, LoadRequest
+from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.placement import place
-from moelauncher.core.same_answers import (
+from moelauncher.core.library.catalog import load_facts
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import place
+from moelauncher.core.speed.same_answers import (
     AnswerSetting,
     AnswersJob,
     AnswersProgress,

@@ -10,13 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from moelauncher.core.chat_export import read_chat, to_json
-from moelauncher.core.chat_store import ChatStore
-from moelauncher.core.conversation import ROOT, Conversation, Node, TurnState
+from moelauncher.core.chats.chat_export import read_chat, to_json
+from moelauncher.core.chats.chat_store import ChatStore
+from moelauncher.core.chats.conversation import ROOT, Conversation, Node, TurnState
+from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.turn_json import details_of
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.kept_chat import KeptChat
-from moelauncher.core.turn_json import details_of
 from moelauncher.engine.chat_template import ChatTemplate
 
 TEXTS = st.sampled_from(["hi", "and then?", "東京 🙂", "a\n\nb", "x"])

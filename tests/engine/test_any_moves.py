@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from moelauncher.core.conversation import Conversation
-from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.engine_protocol import GenerateRequest
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, load_request, run

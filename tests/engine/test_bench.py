@@ -6,7 +6,6 @@ import pytest
 
 from moelauncher.core.engine_protocol import (
     BufferReport,
-    ContextSettings,
     Finished,
     GenerateFailed,
     GenerationStats,
@@ -17,7 +16,8 @@ from moelauncher.core.engine_protocol import (
     LoadRequest,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.placement import Placement, PlacementDevice
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 from moelauncher.engine.bench import BenchCase, run_bench
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.gguf_files import write_tiny_model

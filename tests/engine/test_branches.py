@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from gguf import GGMLQuantizationType
 
-from moelauncher.core.conversation import Conversation
-from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest
-from moelauncher.core.prompt_prefix import common_prefix
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.prompt_prefix import common_prefix
+from moelauncher.core.engine_protocol import GenerateRequest
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, Outcome, ask, load_request, run
 from tests.helpers.gguf_files import write_tiny_model

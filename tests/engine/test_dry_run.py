@@ -4,12 +4,13 @@ import os
 
 import pytest
 
-from moelauncher.core.engine_protocol import ContextSettings, LoadFailed, LoadRequest
+from moelauncher.core.engine_protocol import LoadFailed, LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError, SettingsRefused
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.kv_cache import kv_bytes
-from moelauncher.core.model_facts import facts_of
-from moelauncher.core.placement import Placement, PlacementDevice
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.kv_cache import kv_bytes
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import (
     describe_build,

@@ -9,13 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moelauncher.core.engine_protocol import (
-    ChatMessage,
-    ContextSettings,
-    GenerateRequest,
-    PromptProgress,
-)
+from moelauncher.core.engine_protocol import ChatMessage, GenerateRequest, PromptProgress
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import LoadedModel, load_weights, make_context

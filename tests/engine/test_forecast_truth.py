@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.forecast import RAM
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.kv_cache import kv_bytes, recurrent_bytes_per_layer
-from moelauncher.core.model_facts import ModelFacts, facts_of
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import ModelFacts, facts_of
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.kv_cache import kv_bytes, recurrent_bytes_per_layer
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import dry_run
 from tests.helpers.engines import cpu_placement

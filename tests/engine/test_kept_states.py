@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.conversation import Conversation
-from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.engine_protocol import GenerateRequest
+from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, Outcome, load_request, run

@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from moelauncher.core.engine_protocol import (
-    ContextSettings,
     EngineEvent,
     Finished,
     GenerateFailed,
@@ -27,7 +26,8 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
 )
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.placement import PlacementDevice
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import ModelContext, load_weights, make_context

@@ -15,7 +15,6 @@ from gguf import GGMLQuantizationType, GGUFWriter
 
 from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.engine_protocol import (
-    ContextSettings,
     LoadCancelled,
     LoadFailed,
     LoadProgress,
@@ -23,7 +22,8 @@ from moelauncher.core.engine_protocol import (
     Unloaded,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.placement import PlacementDevice
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine import resident_model
 from moelauncher.engine.cpu_threads import physical_cores
 from moelauncher.engine.llama_engine import LlamaEngine

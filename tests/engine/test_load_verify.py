@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from moelauncher.core.engine_protocol import LoadRequest
-from moelauncher.core.placement import PlacementDevice
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine.load_log import parse_load_log
 from moelauncher.engine.load_verify import find_mismatches
 from tests.helpers.engines import cpu_placement

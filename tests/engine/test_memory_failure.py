@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from moelauncher.core.memory_shortage import MemoryShortage
+from moelauncher.core.memory.memory_shortage import MemoryShortage
 from moelauncher.core.units import MIB
 from moelauncher.engine.memory_failure import memory_shortage
 from tests.helpers.vulkan_build import require_vulkan_build, run_probe, vulkan_environment

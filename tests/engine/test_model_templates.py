@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.conversation import Conversation
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.reasoning import begun_reply, splitter_for
 from moelauncher.core.engine_protocol import ChatMessage, GenerationStats
-from moelauncher.core.reasoning import begun_reply, splitter_for
 from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.engine.chat_template import ChatTemplate
 from moelauncher.engine.find_switches import find_switches

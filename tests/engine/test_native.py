@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.default_gpus import default_gpus
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.memory.default_gpus import default_gpus
 from moelauncher.engine import native
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.native import _drop_stale_toolkit_paths, _LogRouter, load_native, log_to

@@ -3,9 +3,9 @@
 import pytest
 
 from moelauncher.core.engine_protocol import ChatMessage, GenerateRequest
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import facts_of
-from moelauncher.core.sample_model import build_sample_model
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
+from moelauncher.core.library.sample_model import build_sample_model
 from tests.helpers.engines import GREEDY, load_request, run
 
 

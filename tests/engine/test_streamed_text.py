@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moelauncher.core.reasoning import splitter_for
+from moelauncher.core.chats.reasoning import splitter_for
 from moelauncher.engine.generate import _ReplyText
 from moelauncher.engine.llama_engine import LlamaEngine
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.ggml_types import GGML_TYPES, REMOVED_TYPES
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.known_architectures import KNOWN_ARCHITECTURES
-from moelauncher.core.model_facts import ModelFacts, facts_of
+from moelauncher.core.files.ggml_types import GGML_TYPES, REMOVED_TYPES
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.known_architectures import KNOWN_ARCHITECTURES
+from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from tests.helpers.gguf_files import RUNNABLE_KINDS, write_tiny_model
 
 #: Runs in a child: llama.cpp ends its process on what it does not like, and its log is global.

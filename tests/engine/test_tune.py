@@ -9,15 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.auto_placement import Machine
-from moelauncher.core.conditions import Conditions, NoWatch
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.launch_plan import LaunchChoices
-from moelauncher.core.measurement import Machine as MachineName
-from moelauncher.core.model_facts import facts_of
-from moelauncher.core.tune_events import Decided, Failed, Measured, TuneCase, TuneEvent, TuneJob
-from moelauncher.core.tune_plan import TunePlan, tune_plan
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
+from moelauncher.core.memory.auto_placement import Machine
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.launch_plan import LaunchChoices
+from moelauncher.core.speed.conditions import Conditions, NoWatch
+from moelauncher.core.speed.measurement import Machine as MachineName
+from moelauncher.core.speed.tune_events import (
+    Decided,
+    Failed,
+    Measured,
+    TuneCase,
+    TuneEvent,
+    TuneJob,
+)
+from moelauncher.core.speed.tune_plan import TunePlan, tune_plan
 from moelauncher.engine import tune
 from moelauncher.engine.child import Child
 from moelauncher.engine.child_bench import FAULT_VARIABLE
@@ -52,7 +59,7 @@ def run(plan: TunePlan, budget_s: float = 300.0, **more: object) -> list[TuneEve
     # Without a GPU all stops are one place: here each is to be visited all the same.
     sweep = plan.sweep(limit=6)
     if more.pop("every_stop", False):
-        from moelauncher.core.sweep import Sweep
+        from moelauncher.core.speed.sweep import Sweep
 
         sweep = Sweep(len(plan.stops) - 1, present=plan.present, limit=6)
     watch = more.pop("watch", NoWatch())

@@ -5,14 +5,14 @@ One process a placement, on the Vulkan build and Mesa's software device.
 
 import pytest
 
-from moelauncher.core.default_gpus import default_gpus
-from moelauncher.core.engine_protocol import ContextSettings
-from moelauncher.core.forecast import forecast
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import facts_of
-from moelauncher.core.placement import PlacementDevice, place
-from moelauncher.core.sample_model import build_sample_model
-from moelauncher.core.weight_probes import weight_probes
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import facts_of
+from moelauncher.core.library.sample_model import build_sample_model
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.default_gpus import default_gpus
+from moelauncher.core.memory.forecast import forecast
+from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.weight_probes import weight_probes
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run
 from moelauncher.engine.weight_support import refused_weights

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.sample_model import build_sample_model
+from moelauncher.core.library.sample_model import build_sample_model
 from tests.helpers.vulkan_build import require_vulkan_build, vulkan_environment
 
 pytestmark = pytest.mark.vulkan

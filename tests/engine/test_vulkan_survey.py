@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.doctor_facts import (
+from moelauncher.core.program.doctor_facts import (
     NVIDIA,
     VULKAN_ANSWERS,
     VULKAN_CRASHES,

@@ -12,9 +12,9 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from moelauncher.core.session_state import Selection, SessionState, controls
-from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.gui.chats.chat_pane import ChatPane
+from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.model_list_pane import ModelListPane
 from tests.helpers.memory_values import GIB, MIB, device, forecast, snapshot
 
 TOO_MUCH = (

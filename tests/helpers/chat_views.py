@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, QPointF, Qt
 
 from moelauncher.core.engine_protocol import GenerationStats
-from moelauncher.gui.chat_view import ChatView
-from moelauncher.gui.message_view import HotSpot
+from moelauncher.gui.chats.chat_view import ChatView
+from moelauncher.gui.chats.message_view import HotSpot
 
 STATS = GenerationStats("stop", 412, 0, 212, 310.0, 38.4, 0.2, 6.0, 624)
 CODE_REPLY = "Try **this**:\n\n```python\nprint('hi')\n```\nDone."

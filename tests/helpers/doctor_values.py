@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.doctor_facts import (
+from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
+from moelauncher.core.program.doctor_facts import (
     NVIDIA,
     VULKAN_ANSWERS,
     BuildState,
@@ -17,7 +18,6 @@ from moelauncher.core.doctor_facts import (
     VulkanGpu,
     VulkanSurvey,
 )
-from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 
 GIB = 1 << 30
 PCI = "0000:01:00.0"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from moelauncher.core.gguf_header import SkippedArray, TensorInfo, read_header
-from moelauncher.core.gguf_writer import NewTensor, write_gguf
+from moelauncher.core.files.gguf_header import SkippedArray, TensorInfo, read_header
+from moelauncher.core.files.gguf_writer import NewTensor, write_gguf
 
 DELETED = object()
 """As a value: leave this key out."""

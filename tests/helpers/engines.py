@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from moelauncher.core.engine_protocol import (
     ChatMessage,
-    ContextSettings,
     Engine,
     EngineEvent,
     Finished,
@@ -27,7 +26,8 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
     Unloaded,
 )
-from moelauncher.core.placement import Placement
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import Placement
 
 GREEDY = Sampling(temperature=0.0)
 SETTINGS = ContextSettings(n_ctx=1024, n_threads=1)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.catalog import CatalogEntry
+from moelauncher.core.library.catalog import CatalogEntry
 from moelauncher.core.paths import app_paths
-from moelauncher.core.settings import MODEL_FOLDERS, Settings
-from moelauncher.core.window_state import StateFile
+from moelauncher.core.program.settings import MODEL_FOLDERS, Settings
+from moelauncher.core.program.window_state import StateFile
 from moelauncher.gui.jobs import JobRunner
-from moelauncher.gui.library import Library
-from moelauncher.gui.model_list_pane import ModelListPane
+from moelauncher.gui.library.library import Library
+from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services
 
 PATIENCE_MS = 30_000

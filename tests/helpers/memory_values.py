@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moelauncher.core.forecast import RAM, DeviceForecast, MemoryForecast
 from moelauncher.core.machine import GpuReading, MachineSnapshot
+from moelauncher.core.memory.forecast import RAM, DeviceForecast, MemoryForecast
 
 GIB = 1 << 30
 MIB = 1 << 20

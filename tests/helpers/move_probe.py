@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moelauncher.core.engine_protocol import (
-    ContextSettings,
     Finished,
     GenerateRequest,
     Loaded,
     LoadRequest,
     TokenEvent,
 )
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import ModelFacts, facts_of
-from moelauncher.core.placement import place
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import ModelFacts, facts_of
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.placement import place
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import LoadedModel, load_weights, make_context

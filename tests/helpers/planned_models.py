@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moelauncher.core.gguf_header import TensorInfo, read_header
-from moelauncher.core.model_facts import LayerFacts, ModelFacts, facts_of
-from moelauncher.core.placement import PlacementDevice
+from moelauncher.core.files.gguf_header import TensorInfo, read_header
+from moelauncher.core.files.model_facts import LayerFacts, ModelFacts, facts_of
+from moelauncher.core.memory.placement import PlacementDevice
 from tests.helpers.truth_models import write_truth_model
 
 MIB = 1 << 20

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.catalog import entry_of
-from moelauncher.core.device_bandwidth import BandwidthProbe
 from moelauncher.core.engine_protocol import (
     BufferReport,
     ChatMessage,
@@ -27,18 +25,20 @@ from moelauncher.core.engine_protocol import (
     Unloaded,
 )
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.forecast import DryRunResult
-from moelauncher.core.launch_plan import LaunchPlan
+from moelauncher.core.library.catalog import entry_of
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
-from moelauncher.core.memory_shortage import MemoryShortage
+from moelauncher.core.memory.forecast import DryRunResult
+from moelauncher.core.memory.launch_plan import LaunchPlan
+from moelauncher.core.memory.memory_shortage import MemoryShortage
 from moelauncher.core.paths import app_paths
-from moelauncher.core.same_answers import AnswersRunner
-from moelauncher.core.settings import Settings
-from moelauncher.core.tune_events import TuneRunner
-from moelauncher.core.window_state import StateFile
-from moelauncher.gui.chat_pane import ChatPane
+from moelauncher.core.program.settings import Settings
+from moelauncher.core.program.window_state import StateFile
+from moelauncher.core.speed.device_bandwidth import BandwidthProbe
+from moelauncher.core.speed.same_answers import AnswersRunner
+from moelauncher.core.speed.tune_events import TuneRunner
+from moelauncher.gui.chats.chat_pane import ChatPane
+from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services, nothing_measured
 from moelauncher.gui.session import Session
 

@@ -10,9 +10,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from moelauncher.core.played_sweep import PlayedSweep
-from moelauncher.core.played_sweep import play as play_sweep
-from moelauncher.core.sweep import Sweep
+from moelauncher.core.speed.played_sweep import PlayedSweep
+from moelauncher.core.speed.played_sweep import play as play_sweep
+from moelauncher.core.speed.sweep import Sweep
 
 Curve = Sequence[float | None]  # tok/s by stop; None: out of memory
 

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFWriter
 
-from moelauncher.core.ggml_types import GGML_TYPES
+from moelauncher.core.files.ggml_types import GGML_TYPES
 from tests.helpers.gguf_files import add_metadata
 from tests.helpers.tiny_shape import CHAT_TEMPLATE, byte_symbols
 

@@ -9,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.default_gpus import default_gpus
-from moelauncher.core.engine_protocol import ContextSettings, GenerateRequest, LoadRequest
-from moelauncher.core.forecast import DeviceForecast, DryRunResult, forecast
-from moelauncher.core.gguf_header import read_header
-from moelauncher.core.model_facts import ModelFacts, facts_of
-from moelauncher.core.placement import Placement, PlacementDevice, place
-from moelauncher.core.weight_probes import RefusedWeights
+from moelauncher.core.engine_protocol import GenerateRequest, LoadRequest
+from moelauncher.core.files.gguf_header import read_header
+from moelauncher.core.files.model_facts import ModelFacts, facts_of
+from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.core.memory.default_gpus import default_gpus
+from moelauncher.core.memory.forecast import DeviceForecast, DryRunResult, forecast
+from moelauncher.core.memory.placement import Placement, PlacementDevice, place
+from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.engine.child import Child
 from moelauncher.engine.devices import list_devices
 from moelauncher.engine.dry_run import dry_run_or_problem

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher import app
-from moelauncher.core.sample_model import build_sample_model, sample_model_path
+from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
 
 Kind = TypeVar("Kind", bound=QWidget)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.releases import Release
+from moelauncher.core.program.releases import Release
 from moelauncher.hub.release_check import newest_release
 
 

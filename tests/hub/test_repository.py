@@ -11,9 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.catalog import load_facts, scan
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.hub_files import DownloadProgress, HubChoice, HubFile, HubLink, parse_link
+from moelauncher.core.library.catalog import load_facts, scan
+from moelauncher.core.library.hub_files import (
+    DownloadProgress,
+    HubChoice,
+    HubFile,
+    HubLink,
+    parse_link,
+)
 from moelauncher.hub import download as downloads
 from moelauncher.hub.repository import Repositories
 from tests.helpers.gguf_files import write_mmproj, write_tiny_model
@@ -324,7 +330,7 @@ def test_a_mirror_and_a_token_from_their_usual_places_are_used(
     """HF_ENDPOINT is read when huggingface_hub is imported, so in a process of its own."""
     program = (
         "from moelauncher.hub.repository import Repositories\n"
-        "from moelauncher.core.hub_files import HubLink\n"
+        "from moelauncher.core.library.hub_files import HubLink\n"
         f"print(len(Repositories().choices(HubLink({REPO!r}))))\n"
     )
     (tmp_path / "hf").mkdir()

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from moelauncher.core.conditions import condition_notes, disturbance
 from moelauncher.core.machine import GpuHolder, GpuReading
+from moelauncher.core.speed.conditions import condition_notes, disturbance
 from moelauncher.meters import condition_watch
 from moelauncher.meters.condition_watch import MachineWatch
 from moelauncher.meters.process_counters import read_counters

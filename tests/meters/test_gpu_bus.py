@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.doctor_facts import AMD, INTEL, NVIDIA
+from moelauncher.core.program.doctor_facts import AMD, INTEL, NVIDIA
 from moelauncher.meters.gpu_bus import bus_gpus, linux_gpus, windows_gpus
 
 NAMES = """\

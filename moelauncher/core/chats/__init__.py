@@ -1,0 +1,1 @@
+"""Conversations: the tree of turns, its store, templates, sampling, reasoning."""

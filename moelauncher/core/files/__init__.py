@@ -1,0 +1,1 @@
+"""What a GGUF file says: its header, and the model in it."""

@@ -1,0 +1,1 @@
+"""The models one has: folders, lists, groups, cards, and what can be fetched."""

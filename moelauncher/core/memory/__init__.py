@@ -1,0 +1,1 @@
+"""Where the bytes go: slider, placement, forecast, plan, and what loads taught."""

@@ -1,0 +1,1 @@
+"""The program itself: settings, its machine, its health, its releases."""

@@ -1,0 +1,1 @@
+"""How fast it is: predicted, measured, searched, kept and shared."""

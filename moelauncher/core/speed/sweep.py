@@ -1,0 +1,454 @@
+"""Which slider stop to measure next, and when the best is decided. Knows no engine, no clock.
+
+In: the stops, which of them fit, what is predicted, and one result after the other. Out: the
+next stop to visit, and at any moment a :class:`SweepDecision`. Pure; one thread; some
+milliseconds a step. A recorded sweep is played with
+:func:`moelauncher.core.speed.played_sweep.play`.
+
+The search begins with a few stops over the whole range. From then on it knows a crowd of
+curves that go with what was seen (:mod:`moelauncher.core.speed.speed_curves`), and asks of each
+stop: were it visited now, how much better could I choose afterwards? The most telling stop is
+visited, never the same twice in a row while another would do (A B A B), so that a machine that
+slowly changes treats all alike. A visit is a new load, since loads differ more than runs
+under one load.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from moelauncher.core.speed.speed_curves import USUAL_NOISE, CurveCrowd, summed_up
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Stops whose speeds differ by less are called equal: no one feels it.
+EQUAL = 0.015
+#: A choice is good that is no further from the best; and how sure that has to be.
+_GOOD, _SURELY_GOOD = 0.03, 0.024
+_SURE_TO_END, _SURE_TO_YIELD = 0.99, 0.985
+#: For a roomier stop so much is given up at most.
+_YIELD = 0.012
+#: How likely a stop has to be as fast as the best to be called equal.
+_ALIKE = 0.3
+#: A loss beyond this is as bad as any.
+_WORST = 0.12
+#: A result this far below the line between its neighbours is measured again.
+_DENT = 0.05
+_MATTERS = 0.15
+_UNLIKELY = 0.01
+_FIRST_STOPS = 6
+_FIRST_ORDER = (5, 0, 3, 1, 4, 2)
+_LEAST_VISITS = 8
+#: Visits for each stop of a full sweep that a search may take.
+_SHARE = 0.75
+#: So many stops are weighed against each other, each as if visited so often.
+_WEIGHED = 14
+_AHEAD = 2
+#: That memory runs out below all stops that ran: unknown, and where the forecast says it fits.
+_WALL_LIKELY, _WALL_UNLIKELY = 0.5, 0.1
+
+
+@dataclass(frozen=True)
+class SweepDecision:
+    """What is known. ``best`` is the stop to take: of several equal ones the roomiest.
+
+    ``equal`` holds all stops that are as fast, ``best`` among them, in order. ``rates`` is
+    the middle of each measured stop's undisturbed repeats (tok/s); ``noise`` the relative
+    spread of one visit. ``decided`` says that more visits would change nothing.
+    """
+
+    best: int | None
+    equal: tuple[int, ...]
+    rates: Mapping[int, float]
+    failed: tuple[int, ...]
+    noise: float
+    decided: bool
+    #: The number of the setting to take, where levers were tried (``best`` is its stop then).
+    setting: int | None = None
+    #: What the levers did, a sentence each.
+    lever_notes: tuple[str, ...] = ()
+    #: The middle of each stop's prompt speeds (tok/s), where they were measured.
+    prompt_rates: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether several measured stops are equal within the noise."""
+        return len(self.equal) > 1
+
+
+class Search(Protocol):
+    """What runs a sweep needs to know of a search."""
+
+    @property
+    def n_visits(self) -> int:
+        """Visits so far, failed ones included."""
+
+    @property
+    def limit(self) -> int:
+        """The most visits that this search takes."""
+
+    def next_stop(self) -> int | None:
+        """The setting to visit now; None: decided, or the visits are used up."""
+
+    def add(
+        self,
+        stop: int,
+        rate: float,
+        *,
+        disturbed: bool = False,
+        prompt_rate: float | None = None,
+    ) -> None:
+        """One visit's result in tok/s."""
+
+    def fail(self, stop: int) -> None:
+        """The setting cannot be run."""
+
+    def decision(self) -> SweepDecision:
+        """What is known now."""
+
+
+class Sweep:
+    """One search over the stops 0..``last`` (expert layers on the CPU)."""
+
+    def __init__(
+        self,
+        last: int,
+        *,
+        present: int | None = None,
+        fits: Sequence[bool | None] = (),
+        predicted: Sequence[float | None] = (),
+        same_as: Sequence[int] = (),
+        n_repeats: int = 3,
+        limit: int | None = None,
+    ) -> None:
+        """``present`` is the user's own stop: always measured. ``fits`` and ``predicted``
+        (tok/s) are by stop, empty where unknown. ``same_as`` names for each stop the one that
+        stands for all that are the same placement. ``limit`` bounds the visits.
+        """
+        self._last = max(last, 0)
+        self._same_as = list(same_as) or list(range(self._last + 1))
+        self._present = None if present is None else self._same_as[self._clamp(present)]
+        self._n_repeats = max(n_repeats, 1)
+        allowed = [
+            stop
+            for stop in range(self._last + 1)
+            if self._same_as[stop] == stop and (stop >= len(fits) or fits[stop] is not False)
+        ]
+        #: Where nothing fits, the one that takes the least is all there is to try.
+        self._stops = allowed or [self._same_as[self._last]]
+        self._wall = _WALL_UNLIKELY if fits and None not in fits else _WALL_LIKELY
+        self._predicted = dict(enumerate(predicted))
+        most = max(_LEAST_VISITS, int(_SHARE * (self._last + 1)))
+        self._limit = most if limit is None else limit
+        self._rates: dict[int, list[float]] = {}
+        self._disturbed: dict[int, list[float]] = {}
+        self._prompts: dict[int, list[float]] = {}
+        self._visits: dict[int, int] = {}
+        self._failed: set[int] = set()
+        self._last_visit: int | None = None
+        self._first = self._first_stops()
+        self._crowd: CurveCrowd | None = None
+        self._thought: tuple[int, _Beliefs | None] = (-1, None)
+
+    # In
+
+    def add(
+        self,
+        stop: int,
+        rate: float,
+        *,
+        disturbed: bool = False,
+        prompt_rate: float | None = None,
+    ) -> None:
+        """One visit's result in tok/s. A disturbed one counts as a visit, not as a speed,
+        unless a stop never has another. Stops are not judged by ``prompt_rate``.
+        """
+        self._visited(stop)
+        if prompt_rate is not None and prompt_rate > 0 and not disturbed:
+            self._prompts.setdefault(stop, []).append(prompt_rate)
+        if not rate > 0 or not math.isfinite(rate):
+            return
+        if not disturbed:
+            self._rates.setdefault(stop, []).append(rate)
+            self._failed.discard(stop)
+            return
+        self._disturbed.setdefault(stop, []).append(rate)
+        if stop not in self._rates and len(self._disturbed[stop]) >= self._n_repeats:
+            self._rates[stop] = list(self._disturbed[stop])
+
+    def fail(self, stop: int) -> None:
+        """The stop cannot be run: out of memory, a crash, no answer."""
+        self._visited(stop)
+        if stop not in self._rates:
+            self._failed.add(stop)
+
+    # Out
+
+    @property
+    def n_visits(self) -> int:
+        """Visits so far, failed ones included."""
+        return sum(self._visits.values())
+
+    @property
+    def limit(self) -> int:
+        """The most visits that this search takes."""
+        return self._limit
+
+    def next_stop(self) -> int | None:
+        """The stop to visit now; None: decided, or the visits are used up."""
+        if self.n_visits >= self._limit:
+            return None
+        return self._next()
+
+    def decision(self) -> SweepDecision:
+        """What is known now."""
+        beliefs = self._beliefs()
+        equal = () if beliefs is None else beliefs.equal
+        return SweepDecision(
+            best=None if beliefs is None else beliefs.best,
+            equal=equal,
+            rates={stop: statistics.median(rates) for stop, rates in self._rates.items()},
+            failed=tuple(sorted(self._failed)),
+            noise=USUAL_NOISE if beliefs is None else beliefs.noise,
+            decided=self._next() is None,
+            prompt_rates={stop: statistics.median(found) for stop, found in self._prompts.items()},
+        )
+
+    # Inside
+
+    def _clamp(self, stop: int) -> int:
+        return min(max(stop, 0), self._last)
+
+    def _visited(self, stop: int) -> None:
+        self._visits[stop] = self._visits.get(stop, 0) + 1
+        self._last_visit = stop
+
+    def _first_stops(self) -> list[int]:
+        """A few over the whole range, the promising end first, and the user's own."""
+        stops = self._stops
+        if len(stops) <= _FIRST_STOPS:
+            chosen = list(stops)
+        else:
+            step = (len(stops) - 1) / (_FIRST_STOPS - 1)
+            # The ends first, then the middle: where memory runs out, half of the rest is spared.
+            chosen = [stops[round(n * step)] for n in _FIRST_ORDER]
+        known = [stop for stop in stops if self._predicted.get(stop) is not None]
+        if known:
+            promising = max(known, key=lambda stop: self._predicted[stop] or 0.0)
+            chosen.insert(0, promising)
+        if self._present is not None:
+            chosen.insert(0, self._present)
+        return list(dict.fromkeys(chosen))
+
+    def _next(self) -> int | None:
+        for stop in self._first:
+            # Below one that ran out of memory there is less still.
+            if stop not in self._visits and not any(stop < failed for failed in self._failed):
+                return stop
+            if stop == self._present and stop not in self._visits:
+                return stop
+        unheard = [s for s in self._disturbed if s not in self._rates and s not in self._failed]
+        if unheard:
+            return unheard[0]
+        beliefs = self._beliefs()
+        if beliefs is None:
+            # Nothing ran so far: what takes the least memory is the likeliest to.
+            untried = [stop for stop in self._stops if stop not in self._visits]
+            return untried[-1] if untried else None
+        sure = beliefs.sure >= _SURE_TO_END
+        for wish in (
+            self._dent(beliefs),
+            self._unseen(beliefs) if sure or 2 * self.n_visits >= self._limit else None,
+        ):
+            if wish is not None:
+                return wish
+        return self._repeat(beliefs) if sure else self._telling(beliefs)
+
+    def _repeat(self, beliefs: _Beliefs) -> int | None:
+        """Of what is decided: the least visited that has not its repeats yet."""
+        wanted = dict.fromkeys(beliefs.equal, self._n_repeats)
+        # One disturbed visit would make these look worse than they are, and nothing else tells.
+        for stop in (self._present, self._stops[-1]):
+            if stop in self._rates:
+                wanted.setdefault(stop, min(2, self._n_repeats))
+        edge = self._edge_below(beliefs.best)
+        if edge is not None:
+            wanted.setdefault(edge, min(2, self._n_repeats))
+        open_ = [
+            stop
+            for stop, count in wanted.items()
+            # A stop that is only ever disturbed must not hold the search up.
+            if len(self._rates[stop]) < count and self._visits[stop] < 2 * count
+        ]
+        if not open_:
+            return None
+        others = [stop for stop in open_ if stop != self._last_visit] or open_
+        return min(others, key=lambda stop: (self._visits[stop], -stop))
+
+    def _edge_below(self, best: int) -> int | None:
+        """The next stop below the best, where the speed falls off a cliff towards it."""
+        below = max((stop for stop in self._rates if stop < best), default=None)
+        if below is None:
+            return None
+        drop = statistics.median(self._rates[best]) / statistics.median(self._rates[below]) - 1
+        return below if drop > _DENT and below not in self._failed else None
+
+    def _telling(self, beliefs: _Beliefs) -> int | None:
+        best = beliefs.stops[beliefs.best_anywhere]
+        if best not in self._rates and self._limit - self.n_visits <= 2:
+            return best
+        for stop in beliefs.most_telling():
+            if stop != self._last_visit or len(self._stops) == 1:
+                return stop
+        return self._last_visit
+
+    def _beliefs(self) -> _Beliefs | None:
+        """What to think of the curve; None where nothing ran."""
+        if not self._rates:
+            return None
+        if self._thought[0] != self.n_visits:
+            self._thought = (self.n_visits, self._think())
+        return self._thought[1]
+
+    def _think(self) -> _Beliefs:
+        import numpy as np
+
+        if self._crowd is None:
+            self._crowd = CurveCrowd(sorted({*self._stops, *self._rates}))
+            self._known = sorted({*self._stops, *self._rates})
+        known = self._known
+        visits = summed_up(self._rates)
+        curves = self._crowd.draw(visits, seed=self.n_visits)
+        runs = self._runs(known, len(curves))
+        curves = np.where(runs, curves, -np.inf)
+        return _Beliefs(known, curves, visits.noise, sorted(self._rates))
+
+    def _runs(self, known: Sequence[int], n_curves: int) -> NDArray[np.bool_]:
+        """Which stops run, curve by curve."""
+        import numpy as np
+
+        dice = np.random.default_rng(self.n_visits)
+        stops = np.array(known)
+        lowest = min(self._rates)
+        under = [stop for stop in self._failed if stop < lowest]
+        floor = max(under, default=-1)
+        inner = stops[(stops > floor) & (stops <= lowest)]
+        first = dice.choice(inner, n_curves)
+        if not under:
+            first = np.where(dice.random(n_curves) < self._wall, first, stops[0])
+        runs = stops[None, :] >= first[:, None]
+        for stop in self._failed:
+            runs[:, stops == stop] = False
+        return runs
+
+    def _dent(self, beliefs: _Beliefs) -> int | None:
+        """A stop that was visited once and sticks out downwards, where it matters: is it so?"""
+        stops = sorted(self._rates)
+        values = {stop: math.log(statistics.median(self._rates[stop])) for stop in stops}
+        top = max(values.values())
+        for index, stop in enumerate(stops):
+            if self._visits[stop] > 1 or len(stops) < 3:
+                continue
+            around = [*stops[max(index - 2, 0) : index], *stops[index + 1 : index + 3]]
+            if 0 < index < len(stops) - 1:
+                around = [stops[index - 1], stops[index + 1]]
+            left, right = around[0], around[1]
+            slope = (values[right] - values[left]) / (right - left)
+            line = values[left] + slope * (stop - left)
+            if index == 0:
+                line = min(line, values[left])
+            if values[stop] < line - _DENT and line > top - _MATTERS:
+                return stop
+        return None
+
+    def _unseen(self, beliefs: _Beliefs) -> int | None:
+        """The middle of a wide gap beside the best stop, or above where memory runs out."""
+        tried = sorted({*self._rates, *self._failed})
+        at = tried.index(beliefs.best)
+        lowest = tried.index(min(self._rates))
+        top = max(self._rates, key=lambda stop: statistics.median(self._rates[stop]))
+        for right in dict.fromkeys((at, at + 1, tried.index(top), tried.index(top) + 1, lowest)):
+            low = tried[right - 1] if right > 0 else -1
+            high = tried[right] if right < len(tried) else self._last + 1
+            inside = [stop for stop in self._stops if low < stop < high]
+            wide = 0 if right == lowest else 1
+            if len(inside) > wide and beliefs.may_gain(inside):
+                return inside[len(inside) // 2]
+        return None
+
+
+class _Beliefs:
+    """A crowd of curves, and what follows from it for the choice."""
+
+    def __init__(
+        self,
+        stops: Sequence[int],
+        curves: NDArray[np.float64],
+        noise: float,
+        measured: Sequence[int],
+    ) -> None:
+        import numpy as np
+
+        self.stops = stops
+        self.noise = noise
+        self._curves = curves
+        self._losses = np.minimum(curves.max(axis=1, keepdims=True) - curves, _WORST)
+        self._value = -self._losses - 0.06 * (self._losses > _GOOD - 0.003)
+        value = self._value.mean(axis=0)
+        self.best_anywhere = int(value.argmax())
+        places = [stops.index(stop) for stop in measured]
+        top = max(places, key=lambda place: value[place])
+        good = (self._losses <= _GOOD).mean(axis=0)
+        level = np.where(np.isfinite(curves), curves, np.nan)
+        mean = np.nanmean(level[:, places], axis=0)
+        height = dict(zip(places, mean, strict=True))
+        ahead = level[:, [top]] - level
+        alike = (ahead <= EQUAL).mean(axis=0)
+        #: Cannot be told apart from the best, or only by what no one feels.
+        equal = [place for place in places if place == top or alike[place] >= _ALIKE]
+        self.equal = tuple(stops[place] for place in equal)
+        roomiest = max(
+            place
+            for place in equal
+            if place == top
+            or (height[place] >= height[top] - _YIELD and good[place] >= _SURE_TO_YIELD)
+        )
+        self.best = stops[roomiest]
+        self.sure = float((self._losses[:, roomiest] <= _SURELY_GOOD).mean())
+
+    def may_gain(self, stops: Sequence[int]) -> bool:
+        """Whether one of ``stops`` may be faster than the choice, however unlikely."""
+        import numpy as np
+
+        places = [self.stops.index(stop) for stop in stops]
+        chosen = self._curves[:, self.stops.index(self.best)]
+        better = self._curves[:, places].max(axis=1) > chosen + EQUAL / 2
+        return float(np.mean(better)) > _UNLIKELY
+
+    def most_telling(self) -> list[int]:
+        """Stops to visit, those first after which the choice will be best."""
+        import numpy as np
+
+        curves, value = self._curves, self._value
+        chance = (self._losses < EQUAL).mean(axis=0)
+        weighed = np.argsort(-chance, kind="stable")[:_WEIGHED]
+        spread = max(self.noise, 0.004) / math.sqrt(_AHEAD)
+        dice = np.random.default_rng(len(curves))
+        gains = {}
+        for place in weighed:
+            if not chance[place]:
+                continue
+            true = curves[:, place]
+            works = np.isfinite(true)
+            seen = np.where(works, true + spread * dice.standard_normal(len(true)), 0.0)
+            miss = (seen[:, None] - np.where(works, true, 0.0)[None, :]) / spread
+            weight = np.exp(-0.5 * np.minimum(miss**2, 200.0)) * (works[:, None] == works[None, :])
+            weight /= weight.sum(axis=1, keepdims=True)
+            gains[int(place)] = float((weight @ value).max(axis=1).mean())
+        return [self.stops[place] for place in sorted(gains, key=lambda p: -gains[p])]

@@ -1,0 +1,1 @@
+"""The chat: turns, composer, chats' list."""

@@ -1,0 +1,237 @@
+"""Keeps chats on the disk without the window waiting for it.
+
+One thread of its own owns the :class:`ChatStore`: it opens the file at the first need, and
+saves of one chat that come quicker than the disk are joined. What cannot be saved is tried
+again. Answers arrive by signals on the window's thread. GUI thread only, apart from ``_work``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from moelauncher.core.atomic_file import write_text_atomically
+from moelauncher.core.chats.chat_export import LONGEST_FILE_BYTES, read_chat, to_json, to_markdown
+from moelauncher.core.chats.chat_store import ChatStore
+from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.errors import LauncherError
+
+_log = logging.getLogger(__name__)
+
+RETRY_MS = 5000
+
+Work = Callable[[ChatStore], object]
+Done = Callable[[object], None]
+
+
+class ChatKeeper(QObject):
+    """The chats of one file.
+
+    Signals:
+        rows_changed(list): the :class:`ChatRow` values that the search asks for, newest first.
+        started(object): the KeptChat that was shown last, or None; once, after :meth:`start`.
+        loaded(object): the KeptChat asked for by :meth:`load`, or None if it is gone.
+        message(str, str): a sentence for the status line, and its level.
+    """
+
+    rows_changed = Signal(list)
+    started = Signal(object)
+    loaded = Signal(object)
+    message = Signal(str, str)
+    _ended = Signal(object, object, object)
+    _noted = Signal(str)
+
+    def __init__(self, path: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path = path
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="chat-store")
+        self._store: ChatStore | None = None  # the thread's own
+        self._lock = threading.Lock()
+        self._waiting: dict[str, KeptChat] = {}  # to be saved, the newest of each
+        self._query = ""
+        self._told = ""
+        self._closed = False
+        self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
+        self._retry.timeout.connect(self._save_waiting)
+        self._ended.connect(self._on_ended)
+        self._noted.connect(lambda note: self.message.emit(note, "warning"))
+
+    def start(self) -> None:
+        """Open the file and tell what was shown last."""
+
+        def last(store: ChatStore) -> object:
+            chat_id = store.last_shown
+            return store.load(chat_id) if chat_id else None
+
+        self._do(last, self.started.emit)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Tell the rows anew."""
+        query = self._query
+        self._do(lambda store: store.rows(query), lambda rows: self._tell_rows(query, rows))
+
+    def set_query(self, query: str) -> None:
+        """Tell only the chats that hold these words; empty: all."""
+        self._query = query
+        self.refresh()
+
+    def save(self, chat: KeptChat) -> None:
+        """Keep ``chat`` as it is now; soon, in the background."""
+        with self._lock:
+            first = not self._waiting
+            self._waiting[chat.id] = chat
+        if first:
+            self._save_waiting()
+
+    def load(self, chat_id: str) -> None:
+        """Answer with :attr:`loaded`."""
+        self._do(lambda store: store.load(chat_id), self.loaded.emit)
+
+    def set_last_shown(self, chat_id: str) -> None:
+        """Remember what to show at the next start; empty: an empty chat."""
+        self._do(lambda store: store.set_last_shown(chat_id) if store.writable else None)
+
+    def rename(self, chat_id: str, title: str) -> None:
+        """Give a chat a name."""
+        self._do(lambda store: store.rename(chat_id, title))
+        self.refresh()
+
+    def delete(self, chat_id: str) -> None:
+        """Take a chat out of the list."""
+        self._do(lambda store: store.delete(chat_id))
+        self.refresh()
+
+    def undelete(self, chat_id: str) -> None:
+        """Bring a deleted chat back into the list."""
+        self._do(lambda store: store.undelete(chat_id))
+        self.refresh()
+
+    def duplicate(self, chat_id: str) -> None:
+        """Copy a chat, and answer with :attr:`loaded` for the copy."""
+        self._do(lambda store: store.load(store.duplicate(chat_id)), self.loaded.emit)
+        self.refresh()
+
+    def export(self, chat_id: str, path: Path) -> None:
+        """Write a chat to ``path``: JSON where its name ends so, else Markdown."""
+
+        def write(store: ChatStore) -> object:
+            chat = store.load(chat_id)
+            if chat is None:
+                return None
+            as_json = path.suffix.lower() == ".json"
+            write_text_atomically(path, to_json(chat) if as_json else to_markdown(chat))
+            return path
+
+        def tell(written: object) -> None:
+            if written is not None:
+                text = self.tr("The chat was written to {path}.").format(path=written)
+                self.message.emit(text, "good")
+
+        self._do(write, tell)
+
+    def import_files(self, paths: Sequence[Path]) -> None:
+        """Read exported chats; the last one is answered with :attr:`loaded`."""
+        for path in paths:
+
+            def read(store: ChatStore, path: Path = path) -> object:
+                chat = read_chat(path.name, _bytes_of(path))
+                store.save(chat)
+                return chat
+
+            self._do(read, self.loaded.emit)
+        self.refresh()
+
+    def close(self) -> None:
+        """Save what waits and end the thread. Blocks until it is done."""
+        if self._closed:
+            return
+        self._closed = True
+        self._retry.stop()
+        self._pool.submit(self._run, self._save_all, None)
+        self._pool.submit(self._close_store)
+        self._pool.shutdown(wait=True)
+
+    # The thread's side
+
+    def _run(self, work: Work, done: Done | None) -> None:
+        try:
+            if self._store is None:
+                self._store = ChatStore.open(self._path)
+                if self._store.note:
+                    self._noted.emit(self._store.note)
+            value = work(self._store)
+        except LauncherError as error:
+            self._ended.emit(done, None, error)
+        except Exception as error:
+            _log.exception("the chats' thread failed")
+            self._ended.emit(done, None, LauncherError(str(error)))
+        else:
+            self._ended.emit(done, value, None)
+
+    def _save_all(self, store: ChatStore) -> object:
+        with self._lock:
+            chats, self._waiting = self._waiting, {}
+        try:
+            while chats:
+                chat_id = next(iter(chats))
+                store.save(chats[chat_id])
+                del chats[chat_id]
+        finally:
+            with self._lock:
+                self._waiting = {**chats, **self._waiting}
+        return None
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    # The window's side
+
+    def _do(self, work: Work, done: Done | None = None) -> None:
+        if not self._closed:
+            self._pool.submit(self._run, work, done)
+
+    def _save_waiting(self) -> None:
+        self._do(self._save_all, self._saved)
+
+    def _saved(self, _: object) -> None:
+        if self._told:
+            self._told = ""
+            self.message.emit(self.tr("The chat is kept again."), "good")
+        self.refresh()
+
+    def _tell_rows(self, query: str, rows: object) -> None:
+        if query == self._query and isinstance(rows, list):
+            self.rows_changed.emit(rows)
+
+    @Slot(object, object, object)
+    def _on_ended(self, done: Done | None, value: object, error: LauncherError | None) -> None:
+        if self._closed:
+            return
+        if error is None:
+            if done is not None:
+                done(value)
+            return
+        with self._lock:
+            unsaved = bool(self._waiting)
+        if unsaved:
+            self._retry.start()
+        if error.sentence != self._told:
+            # The same sentence once a second would hide everything else.
+            self._told = error.sentence if unsaved else ""
+            self.message.emit(error.sentence, "error")
+            _log.warning("%s %s", error.sentence, error.details)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise LauncherError(f"{path.name}: {error.strerror or error}") from error

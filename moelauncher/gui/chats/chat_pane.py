@@ -1,0 +1,187 @@
+"""The middle of the window: the chat, a line of notice, and where the user writes.
+
+Values come in by methods, wishes go out by signals; it knows no engine. GUI thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from moelauncher.core.chats.conversation import Conversation, ShownTurn
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.errors import LauncherError
+from moelauncher.core.session_state import Controls
+from moelauncher.gui import theme as look
+from moelauncher.gui.chats.chat_view import ChatView
+from moelauncher.gui.chats.composer import Composer
+from moelauncher.gui.chats.context_offer import ContextOffer
+from moelauncher.gui.chats.find_bar import FindBar
+from moelauncher.gui.chats.message_scroll import COLUMN_MAX_PX
+from moelauncher.gui.controls.undo_bar import UndoBar
+
+COMPOSER_SIDE_PX = 20
+
+
+class ChatPane(QWidget):
+    """Chat and composer.
+
+    Signals:
+        send_requested(str): the user sent this text (never blank).
+        stop_requested(): the user wants the running reply to end.
+        new_chat_requested(): the user wants to start over.
+        turn_action(str, int): one of the actions beneath a message, and the key of its turn.
+        files_dropped(list): quote these files (Path) into the message.
+        edit_cancelled(): the message that was being edited stays as it is.
+    """
+
+    send_requested = Signal(str)
+    stop_requested = Signal()
+    new_chat_requested = Signal()
+    turn_action = Signal(str, int)
+    files_dropped = Signal(list)
+    edit_cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chatPane")
+        self.setProperty("panel", True)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.view = ChatView(self)
+        self.find_bar = FindBar(self.view, self)
+        self.composer = Composer(self)
+        self.composer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+        self._notice = QLabel(self)
+        self._notice.setObjectName("chatNotice")
+        self._notice.setTextFormat(Qt.TextFormat.PlainText)
+        self._notice.setWordWrap(True)
+        self._notice.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._notice.setFont(look.font("small"))
+        self._notice.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        look.set_tone(self._notice, "warn")
+        self._notice.hide()
+
+        self.undo = UndoBar(0, self)
+        self.undo.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+        undo_row = QHBoxLayout()
+        undo_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
+        undo_row.addWidget(self.undo)
+
+        self.offer = ContextOffer(self)
+        self.offer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+        offer_row = QHBoxLayout()
+        offer_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
+        offer_row.addWidget(self.offer)
+
+        bottom = QHBoxLayout()
+        bottom.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, look.PANE_MARGIN)
+        bottom.addWidget(self.composer)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(look.GRID)
+        column.addWidget(self.find_bar)
+        column.addWidget(self.view, 1)
+        column.addLayout(undo_row)
+        column.addWidget(self._notice)
+        column.addLayout(offer_row)
+        column.addLayout(bottom)
+
+        self.composer.send_requested.connect(self.send_requested)
+        self.view.action_requested.connect(self.turn_action)
+        self.composer.edit_cancelled.connect(self.edit_cancelled)
+        self.composer.stop_requested.connect(self.stop_requested)
+        self.composer.new_chat_requested.connect(self.new_chat_requested)
+        self.set_empty_hint(self.tr("Pick a model on the left and press Launch, then write below."))
+        self._refresh_new_chat()
+
+    def focus_input(self) -> None:
+        """Let the next key press be written into the message."""
+        # No focus proxies here: Qt passes over everything else in a pane that has one.
+        self.composer.field.setFocus()
+
+    def show_conversation(self, conversation: Conversation) -> None:
+        """Replace the chat by a kept one."""
+        self.view.show_conversation(conversation)
+        self._refresh_new_chat()
+
+    def show_turns(self, turns: Sequence[ShownTurn]) -> None:
+        """Show this branch; what is there already stays in its place."""
+        self.view.show_turns(turns)
+        self._refresh_new_chat()
+
+    def scroll_to_end(self) -> None:
+        """Show the newest message, and follow it."""
+        self.view.scroll_to_end()
+
+    def begin_edit(self, text: str) -> None:
+        """Put an earlier message into the field, to be sent as another version."""
+        self.composer.begin_edit(text)
+
+    def end_edit(self) -> None:
+        """Edit nothing any more; what was being written before comes back."""
+        self.composer.end_edit()
+
+    def add_user_message(self, text: str) -> None:
+        """Show what the user sent."""
+        self.view.add_user_message(text)
+        self._refresh_new_chat()
+
+    def begin_reply(self, label: str) -> None:
+        """Open a reply; ``label`` is the model's name."""
+        self.view.begin_reply(label)
+        self._refresh_new_chat()
+
+    def append(self, text: str, reasoning: str) -> None:
+        """Add streamed text, coalesced over a paint interval."""
+        self.view.append(text, reasoning)
+
+    def set_prompt_progress(
+        self, done: int, total: int, tok_s: float | None, left_s: float | None
+    ) -> None:
+        """Show how much of the prompt is read: tokens, tok/s, seconds left."""
+        self.view.set_prompt_progress(done, total, tok_s, left_s)
+
+    def finish_reply(self, stats: GenerationStats, placement_text: str) -> None:
+        """Close the reply and show its numbers."""
+        self.view.finish_reply(stats, placement_text)
+
+    def fail_reply(self, error: LauncherError) -> None:
+        """Close the reply with an error; opens one where none is open."""
+        self.view.fail_reply(error)
+        self._refresh_new_chat()
+
+    def clear(self) -> None:
+        """Empty the chat."""
+        self.view.clear()
+        self._refresh_new_chat()
+
+    def set_controls(self, controls: Controls) -> None:
+        """Which of Send and Stop work now."""
+        self.composer.set_enabled_actions(controls.send_enabled, controls.stop_enabled)
+
+    def set_context(self, used: int | None, total: int | None) -> None:
+        """Tokens of the context in use, of how many."""
+        self.composer.set_context(used, total)
+
+    def set_model_name(self, name: str) -> None:
+        """The model that answers, named in the empty field; "" for none."""
+        self.composer.set_model_name(name)
+
+    def set_empty_hint(self, text: str) -> None:
+        """What an empty chat tells the user to do."""
+        self.view.set_empty_hint(text)
+
+    def set_notice(self, text: str) -> None:
+        """A line above the composer ("no chat template: ..."); "" hides it."""
+        self._notice.setText(text)
+        self._notice.setVisible(bool(text))
+
+    def _refresh_new_chat(self) -> None:
+        self.composer.new_chat.setEnabled(self.view.n_messages > 0)
+
+    # Qt's own
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(320, 240)

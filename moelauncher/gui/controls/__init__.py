@@ -1,0 +1,1 @@
+"""Widgets that every room uses, and that know none of them."""

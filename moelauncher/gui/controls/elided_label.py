@@ -1,0 +1,65 @@
+"""A label of one line that shortens its text and then tells the whole in its tooltip."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QStyleOption, QWidget
+
+from moelauncher.gui.controls.plain_tip import plain_tip
+
+
+class ElidedLabel(QLabel):
+    """Plain text, never rich; takes any width from nothing to its text's."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._tip = ""
+        self.set_text(text)
+
+    def set_text(self, text: str, tip: str = "") -> None:
+        """Show ``text``; ``tip`` replaces the tooltip that otherwise appears when it is cut."""
+        flat = " ".join(text.split())
+        if flat == self.text() and tip == self._tip:
+            return
+        self._tip = tip
+        self.setText(flat)
+        self._set_tip()
+
+    def elided(self) -> bool:
+        """Whether the whole text does not fit."""
+        return self.fontMetrics().horizontalAdvance(self.text()) > self.contentsRect().width()
+
+    def _set_tip(self) -> None:
+        tip = plain_tip(self._tip or (self.text() if self.elided() else ""))
+        if tip != self.toolTip():
+            self.setToolTip(tip)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_tip()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        option = QStyleOption()
+        option.initFrom(self)
+        self.style().drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option, painter, self)
+        area = self.contentsRect()
+        text = QFontMetrics(self.font()).elidedText(
+            self.text(), Qt.TextElideMode.ElideRight, area.width()
+        )
+        # The style sheet's colour arrives in the palette of the polished widget.
+        self.style().drawItemText(
+            painter,
+            area,
+            int(self.alignment()) | Qt.TextFlag.TextSingleLine,
+            self.palette(),
+            self.isEnabled(),
+            text,
+            QPalette.ColorRole.WindowText,
+        )

@@ -1,0 +1,1 @@
+"""The gauge, the slider, the load."""

@@ -1,0 +1,1 @@
+"""Settings, doctor, first page, log, status line."""

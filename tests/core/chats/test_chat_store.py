@@ -1,0 +1,353 @@
+"""Chats are kept, found and never lost, whatever the file looks like."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from moelauncher.core.chats.chat_schema import VERSION
+from moelauncher.core.chats.chat_store import ChatStore
+from moelauncher.core.chats.conversation import Conversation, TurnState
+from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.engine_protocol import GenerationStats, Sampling
+from moelauncher.core.errors import LauncherError, TemplateRefused
+
+STATS = GenerationStats("stop", 12, 3, 5, 100.0, None, 0.1, 0.4, 17)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "chats.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[ChatStore]:
+    opened = ChatStore.open(path, now=Clock())
+    yield opened
+    opened.close()
+
+
+def talk(*pairs: tuple[str, str]) -> Conversation:
+    chat = Conversation(system="Be brief.")
+    for question, answer in pairs:
+        chat = chat.ask(question).begin_reply("m", Sampling(seed=7)).append(answer, "hm")
+        chat = chat.finish(STATS, "24 layers on the CPU", 1.5)
+    return chat
+
+
+def kept(chat_id: str, *pairs: tuple[str, str]) -> KeptChat:
+    return KeptChat(chat_id, talk(*pairs))
+
+
+def reopened(path: Path) -> ChatStore:
+    return ChatStore.open(path, now=Clock())
+
+
+def test_a_chat_comes_back_as_it_was(store: ChatStore, path: Path) -> None:
+    chat = replace(kept("a", ("hi", "hello"), ("why", "so")), settings={"max_tokens": 9})
+    chat = replace(chat, conversation=chat.conversation.edit(3, "when").leave_out([1, 2]))
+    store.save(chat)
+    other = reopened(path)
+    assert other.load("a") == chat
+    assert other.load("b") is None
+    other.close()
+
+
+def test_only_what_changed_is_written(store: ChatStore) -> None:
+    chat = kept("a", *((f"question {n}", "answer " * 50) for n in range(50)))
+    store.save(chat)
+    written: list[str] = []
+    store._db.set_trace_callback(written.append)
+    talk_on = chat.conversation.ask("one more")
+    store.save(replace(chat, conversation=talk_on))
+    store._db.set_trace_callback(None)
+    assert len({line for line in written if line.startswith("INSERT INTO turns")}) == 1
+
+
+def test_deleted_turns_are_gone(store: ChatStore, path: Path) -> None:
+    chat = kept("a", ("hi", "hello"), ("secret", "word"))
+    store.save(chat)
+    chat = replace(chat, conversation=chat.conversation.delete(3))
+    store.save(chat)
+    again = store.load("a")
+    assert again is not None
+    assert again.conversation.nodes == chat.conversation.nodes
+    assert store.rows("secret") == []
+
+
+def test_a_reply_in_progress_is_found_cut(store: ChatStore, path: Path) -> None:
+    running = Conversation().ask("hi").begin_reply("m").append("half a sen")
+    store.save(KeptChat("a", running))
+    other = reopened(path)
+    chat = other.load("a")
+    other.close()
+    assert chat is not None
+    assert chat.conversation.last_reply is not None
+    assert chat.conversation.last_reply.text == "half a sen"
+    assert chat.conversation.last_reply.state is TurnState.CUT
+    assert chat.conversation.last_reply.can_go_on
+
+
+def test_rows_are_the_newest_first_and_named_by_their_first_words(store: ChatStore) -> None:
+    store.save(kept("a", ("How does a router pick its experts, and why so few of them? " * 3, "x")))
+    store.save(kept("b", ("two", "x")))
+    store.save(KeptChat("empty"))
+    rows = store.rows()
+    assert [row.id for row in rows] == ["b", "a"]
+    assert rows[1].title == "How does a router pick its experts, and why so few of them?…"
+    assert (rows[0].n_turns, rows[0].label) == (2, "m")
+    store.rename("a", "  Routers\n ")
+    assert store.rows()[1].title == "Routers"
+    store.rename("a", "")
+    assert store.rows()[1].title.startswith("How does")
+
+
+def test_looking_at_another_version_is_no_news(store: ChatStore) -> None:
+    chat = kept("a", ("hi", "x"))
+    chat = replace(chat, conversation=chat.conversation.edit(1, "ho"))
+    store.save(chat)
+    store.save(kept("b", ("two", "x")))
+    store.save(replace(chat, conversation=chat.conversation.choose(1)))
+    assert [row.id for row in store.rows()] == ["b", "a"]
+    again = store.load("a")
+    assert again is not None
+    assert again.conversation.turns[0].text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("expert", ["a"]),
+        ("EXPERT", ["a"]),
+        ("expert weights", ["a"]),
+        ("expert nothing", []),
+        ("東京", ["b"]),
+        ("東", ["b"]),
+        ("東京タワー", ["b"]),
+        ("100%", ["c"]),
+        ("%", ["c"]),
+        ('"quo', ["c"]),
+        ("a", ["a", "c"]),
+        ("AND", []),
+        ("*", []),
+        ("  ", ["c", "b", "a"]),
+    ],
+)
+def test_search(store: ChatStore, query: str, found: list[str]) -> None:
+    store.save(kept("a", ("What is an expert?", "Some weights.")))
+    store.save(kept("b", ("東京タワーはどこ", "港区です")))
+    store.save(kept("c", ('It is 100% "quoted" says', "x")))
+    assert sorted(row.id for row in store.rows(query)) == sorted(found)
+    assert [row.snippet for row in store.rows("weights")] == ["Some weights."]
+
+
+def test_a_reply_is_found_once_it_is_finished(store: ChatStore) -> None:
+    chat = Conversation().ask("hi").begin_reply("m")
+    for word in ("elephant ", "and ", "mouse"):
+        chat = chat.append(word)
+        store.save(KeptChat("a", chat))
+        assert store.rows("elephant") == []
+    store.save(KeptChat("a", chat.finish(STATS)))
+    assert [row.snippet for row in store.rows("mouse")] == ["elephant and mouse"]
+    store._db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
+
+
+def test_delete_undo_and_what_the_next_start_finds(store: ChatStore, path: Path) -> None:
+    store.save(kept("a", ("hi", "x")))
+    store.save(kept("b", ("ho", "x")))
+    store.delete("a")
+    assert [row.id for row in store.rows()] == ["b"]
+    assert store.load("a") is None
+    store.undelete("a")
+    assert store.load("a") is not None
+    store.delete("b")
+    other = reopened(path)
+    assert [row.id for row in other.rows()] == ["a"]
+    assert other._db.execute("SELECT count(*) FROM turns WHERE chat_id = 'b'").fetchone() == (0,)
+    other._db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
+    other.close()
+
+
+def test_a_duplicate_lives_on_its_own(store: ChatStore) -> None:
+    store.save(kept("a", ("hi", "x")))
+    copy = store.load(store.duplicate("a"))
+    assert copy is not None
+    assert copy.id != "a"
+    assert copy.shown_title == "hi (copy)"
+    store.save(replace(copy, conversation=copy.conversation.ask("more")))
+    original = store.load("a")
+    assert original is not None
+    assert len(original.conversation.turns) == 2
+    assert store.duplicate("nobody") == ""
+
+
+def test_the_last_shown_chat(store: ChatStore, path: Path) -> None:
+    assert store.last_shown == ""
+    store.set_last_shown("a")
+    other = reopened(path)
+    assert other.last_shown == "a"
+    other.close()
+
+
+def test_half_characters_do_no_harm(store: ChatStore) -> None:
+    chat = kept("a", ("\ud83d \x00 é", "x"))
+    store.save(chat)
+    again = store.load("a")
+    assert again is not None
+    assert again.conversation.turns[0].text == "? \x00 é"
+
+
+# Files that are not as they should be
+
+
+def test_a_corrupt_file_is_moved_aside_and_named(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database at all " * 100)
+    store = ChatStore.open(path)
+    assert "chats.sqlite3.broken-1" in store.note
+    assert path.with_name("chats.sqlite3.broken-1").read_bytes().startswith(b"this is no")
+    store.save(kept("a", ("hi", "x")))
+    assert len(store.rows()) == 1
+    store.close()
+
+
+def test_a_file_damaged_in_its_middle_is_moved_aside(path: Path) -> None:
+    store = ChatStore.open(path)
+    store.save(kept("a", *((f"question {n}", "answer " * 500) for n in range(20))))
+    store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[8192:24576] = b"\xa5" * 16384
+    path.write_bytes(data)
+    again = ChatStore.open(path)
+    assert "broken-1" in again.note
+    assert again.rows() == []
+    again.close()
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    ChatStore.open(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(LauncherError, match="newer version"):
+        ChatStore.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_locked_file_is_told_and_served_later(store: ChatStore, path: Path) -> None:
+    store._db.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LauncherError, match="held by another program"):
+        store.save(kept("a", ("hi", "x")))
+    other.execute("ROLLBACK")
+    other.close()
+    store.save(kept("a", ("hi", "x")))
+    assert len(store.rows()) == 1
+
+
+def test_a_file_that_is_locked_at_the_start(path: Path) -> None:
+    ChatStore.open(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LauncherError, match="held by another program"):
+        ChatStore.open(path, busy_s=0.01)
+    other.close()
+
+
+def test_a_full_disk_is_told_and_nothing_kept_is_lost(store: ChatStore) -> None:
+    chat = kept("a", ("hi", "x"))
+    store.save(chat)
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    longer = replace(chat, conversation=chat.conversation.ask("words " * 20_000))
+    with pytest.raises(LauncherError, match="disk is full"):
+        store.save(longer)
+    assert store.load("a") == chat
+    store._db.execute("PRAGMA max_page_count = 1000000")
+    store.save(longer)
+    assert store.load("a") == longer
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file", encoding="utf-8")
+    with pytest.raises(LauncherError, match="cannot be opened"):
+        ChatStore.open(tmp_path / "data" / "chats.sqlite3")
+
+
+_READ_ONLY = """
+import os
+import sys
+from pathlib import Path
+from moelauncher.core.chats.chat_store import ChatStore
+from moelauncher.core.errors import LauncherError, TemplateRefused
+if sys.platform != "win32" and os.geteuid() == 0:
+    os.seteuid(65534)  # root may write everywhere
+store = ChatStore.open(Path(sys.argv[1]))
+print(store.writable, store.note, [row.title for row in store.rows()])
+print(store.load("a").conversation.turns[1].text)
+try:
+    store.rename("a", "other")
+except LauncherError as error:
+    print(error.message)
+"""
+
+
+def test_a_read_only_file_can_still_be_read() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "chats.sqlite3"
+        store = ChatStore.open(path)
+        store.save(kept("a", ("hi", "hello")))
+        store.close()
+        path.chmod(0o444)  # on Windows the read-only mark; a folder has none that counts
+        folder.chmod(0o555)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _READ_ONLY, str(path)],
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
+                timeout=60,
+            )
+        finally:
+            folder.chmod(0o755)
+            path.chmod(0o644)  # Windows would not delete it
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("False ")
+    assert "can be read but not changed" in lines[0]
+    assert "['hi']" in lines[0]
+    assert lines[1] == "hello"
+    assert "can be read but not changed" in lines[2]
+
+
+def test_a_template_that_refused_is_known_as_such_later(tmp_path: Path) -> None:
+    chat = Conversation().ask("a").begin_reply().fail(TemplateRefused("no", "so", "why"))
+    store = ChatStore.open(tmp_path / "chats.sqlite3")
+    store.save(KeptChat("x", chat))
+    kept = store.load("x")
+    store.close()
+    assert kept is not None
+    error = kept.conversation.turns[-1].error
+    assert isinstance(error, TemplateRefused)
+    assert (error.message, error.hint, error.details) == ("no", "so", "why")

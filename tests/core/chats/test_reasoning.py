@@ -1,0 +1,71 @@
+"""Thinking and answer kept apart, however the text is cut."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moelauncher.core.chats.reasoning import NoSplitter, ReasoningSplitter, splitter_for
+
+THINK = "{{ '<think>' }}{{ '</think>' }}"
+HARMONY = "<|channel|>analysis<|message|><|start|>"
+ANALYSIS = "<|channel|>analysis<|message|>"
+FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
+
+CASES = [
+    # template, end of the prompt, reply, answer, reasoning
+    (THINK, "<|im_start|>assistant\n", "<think>\nhm, 2\n</think>\n\nIt is 2.", "It is 2.", "hm, 2"),
+    (THINK, "assistant\n<think>\n", "hm, 2\n</think>\n\nIt is 2.", "It is 2.", "hm, 2"),
+    (THINK, "assistant\n", "It is 2.", "It is 2.", ""),
+    # Thinking was switched off: the prompt holds an empty block.
+    (THINK, "assistant\n<think>\n\n</think>\n\n", "It is 2.", "It is 2.", ""),
+    # An answer about the mark is an answer.
+    (THINK, "assistant\n", "Use <think> and </think>.", "Use <think> and </think>.", ""),
+    (THINK, "assistant\n", "<thin ice", "<thin ice", ""),
+    (THINK, "assistant\n", "<think>a < b </thin> ok</think>yes", "yes", "a < b </thin> ok"),
+    # Ended by max_tokens while thinking.
+    (THINK, "assistant\n", "<think>on and </th", "", "on and </th"),
+    ("", "assistant\n", "<think>x</think>y", "y", "x"),
+    ("[THINK][/THINK]", "[/INST]", "[THINK]x[/THINK]y", "y", "x"),
+    ("<|channel>thought<channel|>", "model\n", "<|channel>thought\nx<channel|>y", "y", "x"),
+    (HARMONY, "<|start|>assistant", f"{ANALYSIS}hm, 2{FINAL}It is 2.", "It is 2.", "hm, 2"),
+    (HARMONY, "<|start|>assistant", "<|channel|>final<|message|>It is 2.", "It is 2.", ""),
+    (HARMONY, "<|start|>assistant<|channel|>", f"analysis<|message|>a{FINAL}b", "b", "a"),
+    (HARMONY, "<|start|>assistant", f"{ANALYSIS}a <| b", "", "a <| b"),
+    (HARMONY, "<|start|>assistant", f"{ANALYSIS}a<|end|><|start|>assist", "", "a"),
+]
+
+
+def split(splitter: ReasoningSplitter, parts: list[str]) -> tuple[str, str]:
+    pairs = [splitter.feed(part) for part in parts] + [splitter.flush()]
+    return "".join(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs)
+
+
+@pytest.mark.parametrize(("template", "prompt", "reply", "answer", "reasoning"), CASES)
+def test_known_formats(template: str, prompt: str, reply: str, answer: str, reasoning: str) -> None:
+    assert split(splitter_for(template, prompt), [reply]) == (answer, reasoning)
+    assert split(splitter_for(template, prompt), list(reply)) == (answer, reasoning)
+
+
+@given(st.sampled_from(CASES), st.lists(st.integers(0, 100)))
+def test_any_cut_gives_the_same(case: tuple[str, str, str, str, str], cuts: list[int]) -> None:
+    template, prompt, reply, answer, reasoning = case
+    edges = [0, *sorted(at % (len(reply) + 1) for at in cuts), len(reply)]
+    parts = [reply[a:b] for a, b in itertools.pairwise(edges)]
+    assert split(splitter_for(template, prompt), parts) == (answer, reasoning)
+
+
+@given(st.text())
+def test_plain_answers_pass_unchanged(text: str) -> None:
+    if not text.lstrip().startswith("<think>"):
+        assert split(splitter_for(THINK, "assistant\n"), [text]) == (text, "")
+    assert split(NoSplitter(), [text]) == (text, "")
+
+
+def test_thinking_streams_and_does_not_wait_for_its_end() -> None:
+    splitter = splitter_for(THINK, "assistant\n<think>\n")
+    assert splitter.feed("first, ") == ("", "first,")
+    assert splitter.feed("then") == ("", " then")

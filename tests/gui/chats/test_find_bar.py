@@ -1,0 +1,77 @@
+"""Find in the chat, whatever is laid out so far."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.gui.chats.chat_pane import ChatPane
+
+STATS = GenerationStats("stop", 12, 0, 3, 100.0, 20.0, 0.1, 0.4, 15)
+
+
+@pytest.fixture
+def pane(qtbot):
+    widget = ChatPane()
+    qtbot.addWidget(widget)
+    widget.resize(760, 600)
+    with qtbot.waitExposed(widget):
+        widget.show()
+    talk = Conversation()
+    for n in range(30):
+        talk = talk.ask(f"Question {n} of the Sea?").begin_reply("m")
+        talk = talk.append(f"An **answer** on sea{n}.\n\n" + "words " * 200).finish(STATS)
+    widget.show_conversation(talk)
+    widget.find_bar.open()
+    return widget
+
+
+def type_text(pane, qtbot, text):
+    pane.find_bar.field.setText(text)
+    qtbot.waitUntil(lambda: not pane.find_bar._typed.isActive())
+
+
+def test_every_place_is_counted_and_the_newest_shown(pane, qtbot):
+    type_text(pane, qtbot, "sea")
+    assert pane.find_bar.count.text() == "60 of 60"
+    y = pane.view._find.y()
+    bar = pane.view.verticalScrollBar()
+    assert bar.value() <= y <= bar.value() + pane.view.viewport().height()
+
+
+def test_going_through_the_places_scrolls_to_them(pane, qtbot):
+    type_text(pane, qtbot, "QUESTION 3 of")
+    assert pane.find_bar.count.text() == "1 of 1"
+    bar = pane.view.verticalScrollBar()
+    assert bar.value() < bar.maximum() // 2
+    type_text(pane, qtbot, "question")
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert pane.find_bar.count.text() == "29 of 30"
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return)
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return)
+    assert pane.find_bar.count.text() == "1 of 30"
+    assert bar.value() < 100
+
+
+def test_words_across_markdown_are_found(pane, qtbot):
+    type_text(pane, qtbot, "an answer on sea7.")
+    assert pane.find_bar.count.text() == "1 of 1"
+
+
+def test_nothing_found_and_the_end_of_the_search(pane, qtbot):
+    type_text(pane, qtbot, "whale")
+    assert pane.find_bar.count.text() == "not found"
+    type_text(pane, qtbot, "sea")
+    marked = [p for m in pane.view._column.messages for p in m.parts if p.hits]
+    assert marked
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Escape)
+    assert pane.find_bar.isHidden()
+    assert not any(p.hits for m in pane.view._column.messages for p in m.parts)
+
+
+def test_another_chat_ends_the_marks(pane, qtbot):
+    type_text(pane, qtbot, "sea")
+    pane.clear()
+    assert pane.view.hits == (0, 0)
