@@ -93,6 +93,8 @@ QLineEdit:focus, QComboBox:focus, QAbstractSpinBox:focus {
     border: $ringpx solid $accent; min-height: $inner_focuspx; padding: 0 7px;
 }
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; }
+QComboBox:!editable { padding-left: 10px; }
+QComboBox:!editable:focus { padding-left: 9px; }
 QComboBox QLineEdit, QAbstractSpinBox QLineEdit,
 QComboBox QLineEdit:focus, QAbstractSpinBox QLineEdit:focus {
     border: none; background: transparent; min-height: 0; padding: 0;
@@ -111,6 +113,7 @@ QPlainTextEdit, QTextEdit, QTextBrowser {
     placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent;
 }
+QDialog QPlainTextEdit { padding: 2px 6px; }
 QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid $accent; }
 
 QCheckBox, QRadioButton { background: transparent; color: $text; spacing: 8px; min-height: 24px; }
@@ -137,6 +140,7 @@ QHeaderView::section {
 QTableCornerButton::section { background: $surface; border: none; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
 QSplitter::handle { background: $border; }
+QSplitter[between="frames"]::handle { background: transparent; }
 
 QScrollBar { background: transparent; border: none; margin: 0; }
 QScrollBar:vertical { width: 10px; }

@@ -30,6 +30,13 @@ def forecast_text(forecast: MemoryForecast) -> str:
         return streaming_text(forecast)
     elif forecast.spare_bytes is None:
         text = tr("How much memory is free is not known.")
+    elif forecast.streams_from_disk:
+        # Only the GPUs fit; of main memory the next sentence tells.
+        size = format_bytes(forecast.spare_bytes)
+        if len(forecast.gpus) > 1:
+            text = tr("The fullest GPU has {size} to spare.").format(size=size)
+        else:
+            text = tr("The GPU has {size} to spare.").format(size=size)
     else:
         text = tr("Fits, {size} to spare.").format(size=format_bytes(forecast.spare_bytes))
     if forecast.streams_from_disk:

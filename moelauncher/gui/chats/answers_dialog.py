@@ -34,7 +34,7 @@ from moelauncher.gui.controls.progress_line import ProgressLine
 from moelauncher.gui.controls.quiet_spin_box import QuietSpinBox
 from moelauncher.gui.controls.quiet_table import QuietTable
 from moelauncher.gui.controls.steady_label import SteadyLabel
-from moelauncher.gui.theme import GRID, PANE_MARGIN, font, set_tone
+from moelauncher.gui.theme import CONTROL_HEIGHT, GRID, PANE_MARGIN, font, set_tone
 
 _WIDTH, _HEIGHT = 820, 680
 _TABLE_HEIGHT = 190
@@ -117,7 +117,10 @@ class AnswersDialog(QDialog):
         form.setHorizontalSpacing(2 * GRID)
         form.setVerticalSpacing(GRID)
         form.addRow(plain_label(self.tr("Reference"), "muted"), self.reference)
-        form.addRow(plain_label(self.tr("Against"), "muted"), other)
+        against = plain_label(self.tr("Against"), "muted")
+        # As tall as the fields beside it, so that all texts stand on one line.
+        against.setFixedHeight(CONTROL_HEIGHT)
+        form.addRow(against, other)
         self.start = QPushButton(self.tr("Compare"))
         self.start.setObjectName("answersStartButton")
         self.start.setProperty("kind", "primary")
@@ -141,10 +144,11 @@ class AnswersDialog(QDialog):
         self.table.setMinimumHeight(_TABLE_HEIGHT)
         self.table.itemSelectionChanged.connect(self._show_chosen)
         self.texts = PartedTexts()
-        self.texts.setContentsMargins(0, GRID, 0, 0)
         results = QSplitter(Qt.Orientation.Vertical)
         results.setChildrenCollapsible(False)
-        results.setHandleWidth(1)
+        # Both have frames of their own: a line between them would be a third.
+        results.setProperty("between", "frames")
+        results.setHandleWidth(GRID)
         results.addWidget(self.table)
         results.addWidget(self.texts)
         results.setStretchFactor(0, 0)

@@ -30,6 +30,7 @@ class ChatFind:
     def __init__(self, column: MessageColumn) -> None:
         self._column = column
         self._places: list[_Place] = []
+        self._text = ""
         self.at = 0
 
     @property
@@ -41,6 +42,7 @@ class ChatFind:
         """Find ``text``, whatever its case; the last place is the present one."""
         self._unmark()
         self._places = []
+        self._text = text
         words = text.casefold()
         for number, message in enumerate(self._column.messages):
             if not words or len(self._places) >= MOST_HITS:
@@ -51,6 +53,13 @@ class ChatFind:
                     if part.selectable:
                         self._find_in(number, part, text)
         self.at = max(0, len(self._places) - 1)
+        self._mark()
+
+    def again(self) -> None:
+        """The messages were laid out anew: find the same places in them, and stay."""
+        at = self.at
+        self.search(self._text)
+        self.at = min(at, self.at)
         self._mark()
 
     def step(self, step: int) -> None:

@@ -94,8 +94,9 @@ class ChatSettingsDialog(QDialog):
         self.template.setEnabled(bool(metadata))
         self.template.setAutoDefault(False)
         self.template.clicked.connect(self.template_requested)
-        buttons.addButton(self.template, QDialogButtonBox.ButtonRole.ActionRole)
-        buttons.button(QDialogButtonBox.StandardButton.Ok).setProperty("kind", "primary")
+        # The role that stands apart from OK and Cancel; what it does is its own affair.
+        buttons.addButton(self.template, QDialogButtonBox.ButtonRole.ResetRole)
+        look.repolish(buttons.button(QDialogButtonBox.StandardButton.Ok), "kind", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)

@@ -165,6 +165,10 @@ class ChatView(ChatPointer):
         self._find.step(step)
         self._show_hit()
 
+    def _restyle(self) -> None:
+        super()._restyle()
+        self._find.again()
+
     def _show_hit(self) -> None:
         self._sync()
         y = self._find.y()

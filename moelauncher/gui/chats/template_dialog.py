@@ -73,9 +73,12 @@ class TemplateDialog(QDialog):
         halves.addWidget(self._titled(self.tr("Template"), self.field))
         halves.addWidget(self._titled(self.tr("The prompt of this chat"), self.preview))
         halves.setChildrenCollapsible(False)
+        halves.setProperty("between", "frames")
+        halves.setHandleWidth(look.GRID)
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
+        look.repolish(buttons.button(QDialogButtonBox.StandardButton.Ok), "kind", "primary")
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)

@@ -34,7 +34,7 @@ class AboutDialog(QDialog):
         title.setFont(look.font("title", bold=True))
         details = plain_label(facts, "muted", self)
         details.setWordWrap(True)
-        self.answer = plain_label(self.tr("Nothing is asked for by itself."), "muted", self)
+        self.answer = plain_label(self.tr("It looks for updates only when you ask."), "muted", self)
         self.answer.setObjectName("updateResult")
         self.answer.setWordWrap(True)
         self.check = QPushButton(self.tr("Check for updates"), self)

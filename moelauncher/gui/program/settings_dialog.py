@@ -87,7 +87,9 @@ class SettingsDialog(QDialog):
         buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
         margin = look.PANE_MARGIN
-        column.setContentsMargins(margin, margin, margin, margin)
+        # The scroll bar stands in the margin, so that fields and buttons end alike.
+        column.setContentsMargins(margin, margin, margin - look.GRID, margin)
+        buttons.setContentsMargins(0, 0, look.GRID, 0)
         column.setSpacing(look.GRID)
         column.addWidget(scroll, 1)
         column.addWidget(self.problem)
@@ -191,7 +193,7 @@ class SettingsDialog(QDialog):
         form.addRow(name, widget)
         text = note
         if setting.name in _AT_NEXT_START:
-            text = self.tr("Holds from the next start on.")
+            text = self.tr("Takes effect at the next start.")
         if text:
             line = plain_label(text, "muted", self)
             line.setFont(look.font("small"))

@@ -18,9 +18,11 @@ from moelauncher.core.speed.measurement import StopSpeed
 from moelauncher.core.units import format_rate
 from moelauncher.gui.speed.rate_plot import RatePlot, dress_region, nice_top
 from moelauncher.gui.speed.setting_series import SeriesItems
-from moelauncher.gui.theme import SEGMENT, faded, theme
+from moelauncher.gui.theme import SEGMENT, faded, font, theme
 
 _POINT = 8
+#: The part of the axis that is wide enough for the words in it.
+_NAMED_FROM = 0.3
 
 
 class SettingPlot(RatePlot):
@@ -35,6 +37,7 @@ class SettingPlot(RatePlot):
         self._last = 0
         self._highest = 0.0
         self._unfit: list[pg.LinearRegionItem] = []
+        self._unfit_name = pg.TextItem(self.tr("does not fit"), anchor=(0, 1))
         self._predicted = pg.PlotCurveItem(connect="finite", antialias=True)
         self._line = pg.PlotCurveItem(antialias=True)
         self._bars = pg.ErrorBarItem(beam=0.0)
@@ -45,6 +48,8 @@ class SettingPlot(RatePlot):
         ):
             piece.setZValue(level)
             self.addItem(piece)
+        self._unfit_name.setZValue(-5)
+        self.addItem(self._unfit_name)
         self._others = SeriesItems(self)
         self._dress()
         theme().changed.connect(self._dress)
@@ -157,6 +162,7 @@ class SettingPlot(RatePlot):
         for region in self._unfit:
             self.removeItem(region)
         self._unfit = []
+        self._unfit_name.hide()
         start: int | None = None
         for stop, fit in enumerate([*fits, True]):
             if fit is False and start is None:
@@ -167,6 +173,9 @@ class SettingPlot(RatePlot):
                 self.addItem(region)
                 self._unfit.append(region)
                 self._dress_region(region)
+                if stop - start >= _NAMED_FROM * len(fits):
+                    self._unfit_name.setPos(start - 0.5, 0.0)
+                    self._unfit_name.show()
                 start = None
 
     def _dress(self) -> None:
@@ -180,6 +189,8 @@ class SettingPlot(RatePlot):
         self._here.setPen(pg.mkPen(colors.mark, width=1, style=Qt.PenStyle.DashLine))
         for region in self._unfit:
             self._dress_region(region)
+        self._unfit_name.setColor(colors.bad)
+        self._unfit_name.setFont(font("small"))
         self._others.dress()
         self.update()
 

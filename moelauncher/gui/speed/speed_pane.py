@@ -28,7 +28,7 @@ from moelauncher.core.units import format_rate
 from moelauncher.gui.controls.pane import Pane, add_shortcut, plain_label
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.speed.speed_history import SpeedHistory
-from moelauncher.gui.theme import BORDER, GRID, HALF, font
+from moelauncher.gui.theme import BORDER, GRID, HALF, font, set_tone
 
 if TYPE_CHECKING:
     from moelauncher.gui.speed.setting_plot import SettingPlot
@@ -107,6 +107,7 @@ class SpeedPane(Pane):
         self.figure.setTextFormat(Qt.TextFormat.PlainText)
         self.figure.setFont(font("figure", bold=True, figures=True))
         self.figure.setAccessibleName(self.tr("Speed now"))
+        set_tone(self.figure, "muted")
         unit = plain_label(self.tr("tok/s"), "muted")
         unit.setFont(font("small"))
         figure_row.addWidget(self.figure, 0, Qt.AlignmentFlag.AlignBaseline)
@@ -299,6 +300,7 @@ class SpeedPane(Pane):
     def set_summary(self, rate: float | None, average: float | None = None) -> None:
         """The speed now, and this reply's average."""
         self.figure.setText("–" if rate is None else format_rate(rate).split(" ", maxsplit=1)[0])
+        set_tone(self.figure, "muted" if rate is None else "")
         self._average = (
             ""
             if average is None

@@ -211,6 +211,8 @@ class TuneDesk(QObject):
         found = stop_speeds([replace(one, disturbance="") for one in runs])
         counted = stop_speeds(runs) or found
         one = counted[0]
+        # One repeat has no spread.
+        spread = f" ± {one.mad:.2f}" if len(one.rates) > 1 else ""
         remarks = list(
             dict.fromkeys(text for run in runs for text in (run.disturbance, *run.notes) if text)
         )
@@ -221,7 +223,7 @@ class TuneDesk(QObject):
             self._row(stop),
             (
                 self._name(stop),
-                f"{one.median:.2f} ± {one.mad:.2f}  ({len(one.rates)})",
+                f"{one.median:.2f}{spread}  ({len(one.rates)})",
                 prompt,
                 format_bytes(runs[-1].vram_bytes),
                 " ".join(remarks),

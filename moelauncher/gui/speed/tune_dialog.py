@@ -5,16 +5,12 @@ In: values by methods. Out: what the user wants, as signals. It decides nothing.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QCheckBox,
     QDialog,
     QHBoxLayout,
-    QHeaderView,
     QPushButton,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -24,10 +20,10 @@ from moelauncher.gui.controls.pane import plain_label
 from moelauncher.gui.controls.plain_tip import plain_tip
 from moelauncher.gui.controls.progress_line import ProgressLine
 from moelauncher.gui.controls.quiet_spin_box import QuietSpinBox
+from moelauncher.gui.controls.quiet_table import QuietTable
 from moelauncher.gui.controls.steady_label import SteadyLabel
-from moelauncher.gui.theme import GRID, PANE_MARGIN, font
+from moelauncher.gui.theme import GRID, PANE_MARGIN, font, repolish
 
-_ROW_HEIGHT = 26
 _WIDTH, _HEIGHT = 760, 560
 
 
@@ -85,10 +81,10 @@ class TuneDialog(QDialog):
         column.addLayout(self._make_levers())
         self.progress = ProgressLine()
         column.addWidget(self.progress)
-        self.table = QTableWidget(0, 5)
+        titles = ["", self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
+        self.table = QuietTable([*titles, self.tr("Remarks")], wide=4, figures=(2, 3))
         self.table.setObjectName("tuneTable")
         self.table.setAccessibleName(self.tr("What was measured"))
-        self._make_table()
         column.addWidget(self.table, 1)
         self.verdict = SteadyLabel(3, font("body", bold=True))
         self.verdict.setObjectName("tuneVerdict")
@@ -174,32 +170,18 @@ class TuneDialog(QDialog):
         """The levers that are to be tried too."""
         return tuple(lever for lever, box in self._levers.items() if box.isChecked())
 
-    def _make_table(self) -> None:
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.table.setShowGrid(False)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
-        header = self.table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(4, QHeaderView.ResizeMode.Stretch)
-        self.table.setFont(font("small", figures=True))
-
     # Values in
 
     def begin(self, about: str, stop_title: str) -> None:
         """A fresh dialog for one model; ``stop_title`` heads the first column."""
         self.about.set_text(about)
-        self.verdict.set_text("")
-        self.take.setEnabled(False)
-        self.compare.setEnabled(False)
+        self.set_verdict("", False)
         self.progress.set_progress("", None)
         self._rows = {}
         self.table.setRowCount(0)
-        titles = [stop_title, self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
-        self.table.setHorizontalHeaderLabels([*titles, self.tr("Remarks")])
+        heading = self.table.horizontalHeaderItem(0)
+        if heading is not None:
+            heading.setText(stop_title)
         self.set_running(False)
 
     def set_running(self, running: bool) -> None:
@@ -224,16 +206,15 @@ class TuneDialog(QDialog):
             self._rows = {other: row + (row >= place) for other, row in self._rows.items()} | {
                 key: place
             }
-        for index, text in enumerate(cells):
-            item = QTableWidgetItem(text)
-            item.setToolTip(plain_tip(text) if index == len(cells) - 1 else "")
-            self.table.setItem(self._rows[key], index, item)
+        self.table.set_row(self._rows[key], cells)
 
     def set_verdict(self, text: str, can_take: bool) -> None:
         """What was found."""
         self.verdict.set_text(text)
         self.take.setEnabled(can_take)
         self.compare.setEnabled(can_take)
+        # One button at a time is the next thing to do.
+        repolish(self.start, "kind", "" if can_take else "primary")
 
     # Inside
 

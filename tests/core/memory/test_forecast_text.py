@@ -67,9 +67,12 @@ def test_streaming_is_explained_beside_the_verdict_on_the_gpu() -> None:
     card = _device("CUDA0", "gpu", GIB, 4 * GIB)
     text = forecast_text(_forecast(card, full_ram, spare=3 * GIB, streams=True))
     assert text == (
-        "Fits, 3.0 GiB to spare. 1.0 GiB of the weights do not fit in RAM and stream from disk:"
-        " every token may wait for the drive."
+        "The GPU has 3.0 GiB to spare. 1.0 GiB of the weights do not fit in RAM and stream from"
+        " disk: every token may wait for the drive."
     )
+    other = _device("CUDA1", "gpu", GIB, 8 * GIB)
+    text = forecast_text(_forecast(card, other, full_ram, spare=3 * GIB, streams=True))
+    assert text.startswith("The fullest GPU has 3.0 GiB to spare. 1.0 GiB of the weights")
 
 
 def test_what_helps() -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.gui.chats.chat_pane import ChatPane
+from moelauncher.gui.theme import theme
 
 STATS = GenerationStats("stop", 12, 0, 3, 100.0, 20.0, 0.1, 0.4, 15)
 
@@ -75,3 +76,17 @@ def test_another_chat_ends_the_marks(pane, qtbot):
     type_text(pane, qtbot, "sea")
     pane.clear()
     assert pane.view.hits == (0, 0)
+
+
+def test_the_marks_outlive_another_look(pane, qtbot):
+    type_text(pane, qtbot, "question")
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return)
+    before = pane.find_bar.count.text()
+    theme().changed.emit()
+    marked = [p for m in pane.view._column.messages for p in m.parts if p.hits]
+    assert len(marked) == 30
+    assert [present for p in marked for _, _, present in p.hits].count(True) == 1
+    assert pane.view.hits[0] == 30
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return)
+    assert before == "1 of 30"
+    assert pane.find_bar.count.text() == "2 of 30"

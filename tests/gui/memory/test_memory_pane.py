@@ -238,8 +238,8 @@ def test_a_gpu_that_is_not_there_counts_for_nothing(pane: MemoryPane) -> None:
 
 def test_weights_that_stream_are_a_warning_and_no_failure(pane: MemoryPane) -> None:
     made = forecast(
-        text="Fits, 1.0 GiB to spare. 3.0 GiB of the weights do not fit in RAM and stream from"
-        " disk: every token may wait for the drive.",
+        text="The GPU has 1.0 GiB to spare. 3.0 GiB of the weights do not fit in RAM and stream"
+        " from disk: every token may wait for the drive.",
         fits=False,
         streams_from_disk=True,
     )
