@@ -35,6 +35,6 @@ def test_a_killed_program_is_told_of_at_the_next_start(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert picture.read_bytes().startswith(b"\x89PNG")
     log = (base / "logs" / "moelauncher.log").read_text(encoding="utf-8")
-    assert log.count("MoE Launcher did not end in order last time.") == 1
+    assert log.count("The last run ended abruptly") == 1
     assert not list(base.glob("logs/running-*.json"))
     assert not list(base.glob("logs/crash-*.txt"))

@@ -56,5 +56,5 @@ def test_a_new_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     os.kill(pid, signal.SIGINT)
     eventually(lambda: not running())
     log = (base / "logs" / "moelauncher.log").read_text(encoding="utf-8")
-    assert "did not end in order" not in log
+    assert "ended abruptly" not in log
     assert (tmp_path / "errors").read_bytes() == b""

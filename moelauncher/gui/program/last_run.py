@@ -50,16 +50,16 @@ class LastRun(QObject):
         if before is None:
             return ""
         parts = [
-            self.tr("MoE Launcher did not end in order last time. Your chat is open again.")
+            self.tr("The last run ended abruptly; your chat is open again.")
             if before.activity in _CHATS
-            else self.tr("MoE Launcher did not end in order last time. Your chats were kept.")
+            else self.tr("The last run ended abruptly; your chats were kept.")
         ]
         if before.activity == "loading" and before.model:
             text = self.tr("It was loading {model}: keep more of it in RAM this time.")
             parts.append(text.format(model=before.model))
         elif before.activity in ("prefill", "generating") and before.model:
             text = self.tr(
-                "{model} was answering: if it happens again, keep more in RAM or update the "
+                "{model} was answering: if that happens again, keep more in RAM or update the "
                 "graphics driver."
             )
             parts.append(text.format(model=before.model))

@@ -48,7 +48,7 @@ def test_an_orderly_end_is_no_news(window: ScriptedWindow, logs: Path) -> None:
     ("activity", "sentence"),
     [
         ("loading", "It was loading big.gguf: keep more of it in RAM this time."),
-        ("generating", "big.gguf was answering: if it happens again, keep more in RAM"),
+        ("generating", "big.gguf was answering: if that happens again, keep more in RAM"),
     ],
 )
 def test_what_went_on_is_told_with_advice(
@@ -56,8 +56,8 @@ def test_what_went_on_is_told_with_advice(
 ) -> None:
     leave_marker(logs, activity=activity, model="big.gguf", cpu_moe=4)
     text = news(window, logs)
-    kept = "Your chat is open again." if activity == "generating" else "Your chats were kept."
-    assert text.startswith(f"MoE Launcher did not end in order last time. {kept}")
+    kept = "your chat is open again." if activity == "generating" else "your chats were kept."
+    assert text.startswith(f"The last run ended abruptly; {kept}")
     assert sentence in text
 
 
