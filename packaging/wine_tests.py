@@ -86,8 +86,10 @@ def run(arguments: Sequence[str], *, yes: bool) -> int:
 
 
 def rooms(tests: Path) -> list[str]:
-    """Every folder with tests in it, and each file beside them, as pytest takes them."""
-    folders = {file.parent for file in tests.rglob("test_*.py") if file.parent.parent == tests}
+    """Every folder with tests somewhere in it, and each file beside them, as pytest takes them."""
+    folders = {
+        folder for folder in tests.iterdir() if folder.is_dir() and any(folder.rglob("test_*.py"))
+    }
     files = set(tests.glob("test_*.py"))
     return [path.relative_to(tests.parent).as_posix() for path in sorted(folders | files)]
 

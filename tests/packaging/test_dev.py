@@ -12,6 +12,8 @@ import dev
 import dev_llama
 import pytest
 
+from moelauncher import cli
+
 BUILD = dev_llama.Build("0.3.36", "native-cpu", Path("native-cpu-1"))
 
 
@@ -103,6 +105,15 @@ def test_help_needs_no_environment(tmp_path):
     )
     assert answer.returncode == 0
     assert "{run,test}" in answer.stdout
+
+
+def test_every_subcommand_runs_without_a_display(monkeypatch):
+    ran = []
+    monkeypatch.setattr(dev, "call_program", lambda command: ran.append(command) or 0)
+    monkeypatch.setattr(dev.dev_system, "has_display", lambda: False)
+    for command in cli._COMMANDS:
+        assert dev.run_program(Path(sys.executable), [command, "--help"]) == 0
+    assert [command[-2:] for command in ran] == [[name, "--help"] for name in cli._COMMANDS]
 
 
 def test_without_a_display_the_terminal_does_the_job(tmp_path, monkeypatch, capfd):

@@ -90,8 +90,8 @@ def test_the_screen_is_this_machines_or_none() -> None:
 def test_paths_are_those_that_the_program_sees(tmp_path: Path) -> None:
     here = smoke.Plan(tmp_path / "p", tmp_path / "work")
     assert here.there("base") == str(tmp_path / "work" / "base")
-    there = smoke.Plan(tmp_path / "p", tmp_path / "work", work_there="/work/run")
-    assert there.there("base") == "/work/run/base"
+    there = smoke.Plan(tmp_path / "p", tmp_path / "work", work_there="/inside/run")
+    assert there.there("base") == "/inside/run/base"
     windows = smoke.Plan(tmp_path / "p", tmp_path / "work", work_there="Z:\\work")
     assert windows.there("base") == "Z:\\work\\base"
 

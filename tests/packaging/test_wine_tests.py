@@ -32,10 +32,15 @@ def test_a_test_is_listed_by_its_file_its_name_or_its_parameters(listed: str) ->
 
 
 def test_all_rooms_are_run(tmp_path: Path) -> None:
-    for name in ("core/test_a.py", "core/test_b.py", "test_walls.py", "helpers/tools.py"):
+    names = ("core/test_a.py", "core/files/test_b.py", "gui/chats/test_c.py", "helpers/tools.py")
+    for name in (*names, "test_walls.py"):
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / name).touch()
-    assert wine_tests.rooms(tmp_path / "tests") == ["tests/core", "tests/test_walls.py"]
+    assert wine_tests.rooms(tmp_path / "tests") == [
+        "tests/core",
+        "tests/gui",
+        "tests/test_walls.py",
+    ]
 
 
 def test_the_last_line_is_what_counts() -> None:
