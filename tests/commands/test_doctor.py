@@ -37,6 +37,7 @@ def test_doctor_says_when_the_build_cannot_use_the_gpu(tmp_path: Path) -> None:
     ran = moelauncher("doctor", LD_LIBRARY_PATH=stub)
     assert "NVIDIA GeForce RTX 4070, 3.0 GiB of 12.0 GiB used, PCIe 4.0 x16" in ran.out
     assert "This build of llama.cpp cannot use the GPU." in ran.out
-    verdict = moelauncher("doctor", "--json", LD_LIBRARY_PATH=stub).document
-    assert verdict["verdict"] == "bad"
-    assert "Install the Vulkan or CUDA build" in verdict["gpu_note"]
+    found = moelauncher("doctor", "--json", LD_LIBRARY_PATH=stub).document
+    assert found["verdict"] == "bad"
+    advice = [verdict["advice"] for verdict in found["verdicts"]]
+    assert any("Install the Vulkan or CUDA build" in text for text in advice)

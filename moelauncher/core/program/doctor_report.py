@@ -98,7 +98,6 @@ def report_document(facts: DoctorFacts, verdicts: Sequence[Verdict]) -> dict[str
         **{name: hide_home(folder) for name, folder in facts.folders.items()},
         "devices": [asdict(device) for device in seen.devices],
         "gpus": [asdict(gpu) for gpu in snapshot.gpus],
-        "gpu_note": snapshot.gpu_note,
         "bus_gpus": [asdict(card) for card in seen.bus],
         "vulkan": None if seen.vulkan is None else asdict(seen.vulkan),
         "verdicts": [
