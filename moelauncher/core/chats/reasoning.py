@@ -9,6 +9,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from moelauncher.core.chats.answer_wrapping import (
+    PART_END,
+    PART_THOUGHT,
+    AnswerUnwrapper,
+    wrapping_in,
+)
+
 #: Marks around a thinking block at the beginning of a reply.
 BLOCKS = (
     ("<think>", "</think>"),
@@ -17,7 +24,13 @@ BLOCKS = (
     ("<seed:think>", "</seed:think>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel>thought", "<channel|>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<think:opensource>", "</think:opensource>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 )
+#: Where every part of a reply is a message of its own.
+PARTS = ("<|think|>", f"{PART_END}<|begin|>assistant")
 
 #: Marks of the channel format (gpt-oss): a header, then a body up to the next mark.
 CHANNEL = "<|channel|>"
@@ -26,6 +39,7 @@ _BODY_ENDS = ("<|end|>", "<|start|>", "<|return|>", "<|call|>", CHANNEL)
 
 #: Every mark that may be a single control token: its text has to be written out then.
 MARKS = (*(mark for pair in BLOCKS for mark in pair), "<|channel>", MESSAGE, *_BODY_ENDS)
+MARKS += (PARTS[0], "<|begin|>")
 
 
 class ReasoningSplitter(Protocol):
@@ -43,10 +57,17 @@ def splitter_for(template: str, prompt: str) -> ReasoningSplitter:
     if CHANNEL in template and MESSAGE in template:
         return ChannelSplitter(in_header=prompt.endswith(CHANNEL))
     tail = prompt.rstrip()
+    wrapping = wrapping_in(template)
     for opening, closing in BLOCKS:
         if tail.endswith(opening):
-            return BlockSplitter(((opening, closing),), inside=True)
-    return BlockSplitter(tuple(pair for pair in BLOCKS if pair[1] in template) or BLOCKS[:1])
+            return BlockSplitter(((opening, closing),), inside=True, wrapping=wrapping)
+    return BlockSplitter(_blocks_of(template), wrapping=wrapping)
+
+
+def _blocks_of(template: str) -> tuple[tuple[str, str], ...]:
+    if PART_THOUGHT in template:
+        return (PARTS,)
+    return tuple(pair for pair in BLOCKS if pair[1] in template) or BLOCKS[:1]
 
 
 def begun_reply(
@@ -65,13 +86,20 @@ def begun_reply(
         return _without_overlap(prompt, said), ChannelSplitter(in_body="final")
     tail = prompt.rstrip()
     opened = next((pair for pair in BLOCKS if tail.endswith(pair[0])), None)
-    pair = opened or next((pair for pair in BLOCKS if pair[1] in template), BLOCKS[0])
+    pair = opened or _blocks_of(template)[0]
+    wrapping = wrapping_in(template)
     before = "" if opened else f"{pair[0]}\n"
     if not text:
-        return before + reasoning, BlockSplitter((pair,), inside=True, fresh=False)
+        return before + reasoning, BlockSplitter(
+            (pair,), inside=True, fresh=False, wrapping=wrapping
+        )
     if not reasoning and not opened:
         return text, NoSplitter()
-    return f"{before}{reasoning}\n{pair[1]}\n\n{text}", NoSplitter()
+    if pair == PARTS:
+        said = f"{pair[0]}{reasoning}{pair[1]}<|content|>{text}"
+    else:
+        said = f"{before}{reasoning}\n{pair[1]}\n\n{wrapping[0]}{text}"
+    return said, NoSplitter(wrapping)
 
 
 def _without_overlap(prompt: str, said: str) -> str:
@@ -82,13 +110,16 @@ def _without_overlap(prompt: str, said: str) -> str:
 class NoSplitter:
     """All is answer: for text that is continued without a template."""
 
+    def __init__(self, wrapping: tuple[str, str] = ("", "")) -> None:
+        self._unwrapper = AnswerUnwrapper(wrapping, opened=True)
+
     def feed(self, text: str) -> tuple[str, str]:
         """See :class:`ReasoningSplitter`."""
-        return text, ""
+        return self._unwrapper.feed(text), ""
 
     def flush(self) -> tuple[str, str]:
         """See :class:`ReasoningSplitter`."""
-        return "", ""
+        return self._unwrapper.flush(), ""
 
 
 class BlockSplitter:
@@ -98,18 +129,23 @@ class BlockSplitter:
     """
 
     def __init__(
-        self, blocks: tuple[tuple[str, str], ...], inside: bool = False, fresh: bool = True
+        self,
+        blocks: tuple[tuple[str, str], ...],
+        inside: bool = False,
+        fresh: bool = True,
+        wrapping: tuple[str, str] = ("", ""),
     ) -> None:
         self._blocks = blocks
         self._closing = blocks[0][1] if inside else ""
         self._state = "inside" if inside else "before"
+        self._unwrapper = AnswerUnwrapper(wrapping)
         self._fresh = fresh  # white space between a mark and its text is not shown
         self._held = ""
 
     def feed(self, text: str) -> tuple[str, str]:
         """See :class:`ReasoningSplitter`."""
         if self._state == "answer" and not self._fresh:
-            return text, ""
+            return self._unwrapper.feed(text), ""
         self._held += text
         reasoning = ""
         if self._state == "before":
@@ -123,7 +159,8 @@ class BlockSplitter:
         rest, self._held = self._held, ""
         if self._state == "inside":
             return "", rest.rstrip()
-        return (rest if self._state == "before" else ""), ""
+        answer = self._unwrapper.feed(rest if self._state == "before" else "")
+        return answer + self._unwrapper.flush(), ""
 
     def _look_for_opening(self) -> None:
         start = self._held.lstrip()
@@ -153,7 +190,7 @@ class BlockSplitter:
             self._held = self._held.lstrip()
             self._fresh = not self._held
         answer, self._held = self._held, ""
-        return answer
+        return self._unwrapper.feed(answer)
 
 
 class ChannelSplitter:

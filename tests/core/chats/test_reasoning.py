@@ -8,11 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moelauncher.core.chats.reasoning import NoSplitter, ReasoningSplitter, splitter_for
+from moelauncher.core.chats.reasoning import (
+    NoSplitter,
+    ReasoningSplitter,
+    begun_reply,
+    splitter_for,
+)
 
 THINK = "{{ '<think>' }}{{ '</think>' }}"
 HARMONY = "<|channel|>analysis<|message|><|start|>"
 ANALYSIS = "<|channel|>analysis<|message|>"
+GRANITE = "between <think></think> and write your response between <response></response>"
+SOLAR = "<|begin|>assistant<|think|>"
 FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
 
 CASES = [
@@ -31,6 +38,25 @@ CASES = [
     ("", "assistant\n", "<think>x</think>y", "y", "x"),
     ("[THINK][/THINK]", "[/INST]", "[THINK]x[/THINK]y", "y", "x"),
     ("<|channel>thought<channel|>", "model\n", "<|channel>thought\nx<channel|>y", "y", "x"),
+    ("<mm:think></mm:think>", "assistant\n<mm:think>", "x</mm:think>\n\ny", "y", "x"),
+    ("<mm:think></mm:think>", "assistant\n", "<mm:think>x</mm:think>y", "y", "x"),
+    ("'<think{}>'.format(a)", "<think:opensource>", "x</think:opensource>y", "y", "x"),
+    ("<|inner_prefix|><|inner_suffix|>", "", "<|inner_prefix|>x<|inner_suffix|>y", "y", "x"),
+    (
+        "[BEGIN FINAL RESPONSE]",
+        "<|begin_assistant|>\nHere are my reasoning steps:\n",
+        "x\n[BEGIN FINAL RESPONSE]\ny",
+        "y",
+        "x",
+    ),
+    (GRANITE, "assistant", "<think>x</think>\n<response>\ny\n</response>\n", "y", "x"),
+    (GRANITE, "assistant", "<think>x</think><response>y </resp", "y </resp", "x"),
+    (GRANITE, "assistant", "<think>x</think>y </response>", "y </response>", "x"),
+    (GRANITE, "assistant", "<response>a </response> b</response>", "a </response> b", ""),
+    (GRANITE, "assistant", "plain <response>", "plain <response>", ""),
+    ("</think><answer></answer>", "", "<think>\nx\n</think>\n<answer>\ny\n</answer>", "y", "x"),
+    (SOLAR, "<|begin|>assistant", "<|think|>x<|end|><|begin|>assistanty<|end|>", "y", "x"),
+    (SOLAR, "<|begin|>assistant", "y<|end|>", "y", ""),
     (HARMONY, "<|start|>assistant", f"{ANALYSIS}hm, 2{FINAL}It is 2.", "It is 2.", "hm, 2"),
     (HARMONY, "<|start|>assistant", "<|channel|>final<|message|>It is 2.", "It is 2.", ""),
     (HARMONY, "<|start|>assistant<|channel|>", f"analysis<|message|>a{FINAL}b", "b", "a"),
@@ -69,3 +95,11 @@ def test_thinking_streams_and_does_not_wait_for_its_end() -> None:
     splitter = splitter_for(THINK, "assistant\n<think>\n")
     assert splitter.feed("first, ") == ("", "first,")
     assert splitter.feed("then") == ("", " then")
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_wrapped_answer_is_gone_on_with_inside_its_marks(wrapped: bool) -> None:
+    template = GRANITE if wrapped else THINK
+    said, splitter = begun_reply(template, "assistant", "x", "one")
+    assert said.endswith("<response>one" if wrapped else "</think>\n\none")
+    assert split(splitter, [" two", "\n</resp", "onse>"] if wrapped else [" two"]) == (" two", "")
