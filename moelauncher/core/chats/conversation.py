@@ -133,11 +133,11 @@ class Conversation:
 
     def beneath(self, key: int) -> frozenset[int]:
         """Turn ``key`` and everything that follows it, in all branches."""
-        found, waiting = set(), [key]
-        while waiting:
-            here = waiting.pop()
-            found.add(here)
-            waiting.extend(self._children(here))
+        found = {key}
+        # A child is always younger than its parent.
+        for here in sorted(self.nodes):
+            if self.nodes[here].parent in found:
+                found.add(here)
         return frozenset(found)
 
     # Streaming
@@ -151,7 +151,7 @@ class Conversation:
         if last is not None and last.turn.role == "user":
             # Nobody answered: both are one question, as templates want it.
             joined = replace(last.turn, text=f"{last.turn.text}\n\n{text}")
-            return self._put(replace(last, turn=joined))
+            return self._put(replace(last, turn=joined)).take_in([last.key])
         return self._add(last.key if last else ROOT, Turn("user", text))
 
     def begin_reply(self, label: str = "", sampling: Sampling | None = None) -> Conversation:
@@ -161,7 +161,7 @@ class Conversation:
         if last is None or last.turn.role != "user":
             raise ValueError("a reply follows a question")
         turn = Turn("assistant", "", label=label, state=TurnState.STREAMING, sampling=sampling)
-        return self._add(last.key, turn)
+        return self.take_in([last.key])._add(last.key, turn)
 
     def append(self, text: str, reasoning: str = "") -> Conversation:
         """Add to the reply that is being written."""
@@ -214,13 +214,16 @@ class Conversation:
     def regenerate(
         self, key: int, label: str = "", sampling: Sampling | None = None
     ) -> Conversation:
-        """Open another reply beside reply ``key``, which stays as a version."""
+        """Open another reply beside reply ``key``, which stays as a version.
+
+        The question is given to the model even where it was left out before.
+        """
         self._refuse_streaming()
         node = self.nodes[key]
         if node.turn.role != "assistant":
             raise ValueError("only a reply is made again")
         turn = Turn("assistant", "", label=label, state=TurnState.STREAMING, sampling=sampling)
-        return self._add(node.parent, turn)
+        return self.take_in([node.parent])._add(node.parent, turn)
 
     def go_on(self) -> Conversation:
         """Open the last reply again, to be written on."""
@@ -229,7 +232,7 @@ class Conversation:
         if last is None or not last.turn.can_go_on:
             raise ValueError("the last turn is no reply that was cut off")
         turn = replace(last.turn, state=TurnState.STREAMING, error=None)
-        return self._put(replace(last, turn=turn))
+        return self._put(replace(last, turn=turn)).take_in([last.parent, last.key])
 
     def choose(self, key: int) -> Conversation:
         """Make version ``key`` of its turn the visible one."""
@@ -275,7 +278,8 @@ class Conversation:
 
     def take_in(self, keys: Iterable[int]) -> Conversation:
         """Give the model these turns again."""
-        return replace(self, left_out=self.left_out - frozenset(keys))
+        left_out = self.left_out - frozenset(keys)
+        return self if left_out == self.left_out else replace(self, left_out=left_out)
 
     # What the engine is given
 

@@ -94,3 +94,24 @@ def test_nothing_is_asked_while_a_reply_streams():
 
 def test_no_reply_yet():
     assert Conversation().ask("a").last_reply is None
+
+
+def test_a_question_that_is_answered_anew_is_given_even_where_it_was_left_out():
+    chat = answered(answered(Conversation(), "one", "r1"), "two", "r2")
+    first, reply = chat.path[0].key, chat.path[1].key
+    out = chat.leave_out([first, reply])
+    assert [m.content for m in out.regenerate(reply).messages()] == ["one"]
+    alone = out.delete(reply)
+    assert [m.content for m in alone.begin_reply().messages()] == ["one"]
+    assert [m.content for m in alone.ask("more").messages()] == ["one\n\nmore"]
+    cut = Conversation().ask("q").begin_reply().append("a").cut()
+    cut = cut.leave_out(node.key for node in cut.path).go_on()
+    assert [m.content for m in cut.messages_to_go_on()] == ["q", "a"]
+
+
+def test_what_lies_beneath_a_turn_is_found_in_all_branches():
+    chat = answered(answered(Conversation(), "a", "b"), "c", "d")
+    chat = chat.regenerate(2).append("b2").finish(STATS).ask("e")
+    assert chat.beneath(1) == frozenset(chat.nodes)
+    assert chat.beneath(2) == {2, 3, 4}
+    assert chat.beneath(5) == {5, 6}
