@@ -56,7 +56,8 @@ class CatalogEntry:
         """One line of facts for the row: architecture, storage, experts."""
         parts = [self.arch, self.quant]
         if self.n_expert:
-            parts.append(tr("MoE {n}/{used}").format(n=self.n_expert, used=self.n_expert_used))
+            used = "?" if self.n_expert_used is None else self.n_expert_used
+            parts.append(tr("MoE {n}/{used}").format(n=self.n_expert, used=used))
         elif self.role == "chat" and not self.problem:
             parts.append(tr("dense"))
         if self.role not in ("chat", "unknown", "folder", "download"):
@@ -105,12 +106,17 @@ def entry_of_facts(facts: ModelFacts) -> CatalogEntry:
         n_layer=facts.n_layer if has_layers else None,
         n_moe_layers=len(facts.expert_layers) if has_layers else None,
         n_expert=facts.n_expert if has_layers else None,
-        n_expert_used=facts.n_expert_used if has_layers else None,
+        # A file with experts that does not say how many are used: not known, never none.
+        n_expert_used=(facts.n_expert_used or _none_if(facts.n_expert)) if has_layers else None,
         ctx_train=facts.ctx_train,
         role=facts.role,
         n_embd=n_embd,
         has_chat_template=facts.has_chat_template,
     )
+
+
+def _none_if(n_expert: int) -> int | None:
+    return None if n_expert else 0
 
 
 def to_stored(entry: CatalogEntry) -> dict[str, object]:

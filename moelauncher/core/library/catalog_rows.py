@@ -33,7 +33,9 @@ def unreadable_row(folder: Path, error: Exception) -> CatalogEntry:
 
 def ollama_row(model: OllamaModel, entry: CatalogEntry) -> CatalogEntry:
     """A model of Ollama's store, under the name that its manifest gives it."""
-    mmproj = model.projector if entry.role == "chat" else None
+    mmproj = model.projector
+    if entry.role != "chat" or mmproj is None or file_bytes((mmproj,)) is None:
+        mmproj = None
     return replace(entry, name=display_name(model.name), mmproj=mmproj)
 
 

@@ -22,7 +22,9 @@ from moelauncher.core.translate import tr
 #: Roles that llama.cpp loads as a model of its own, so the architecture must be one it knows.
 _LOADED_ROLES = frozenset({"chat", "embedding", "reranker", "draft", "other"})
 
-_SHARD = re.compile(r"^(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<end>\.gguf)$", re.I)
+_SHARD = re.compile(
+    r"^(?P<prefix>.*)-(?P<number>\d{5})-(?P<of>of)-(?P<count>\d{5})(?P<end>\.gguf)$", re.I
+)
 #: No real model has more; a made-up name must not make us look for a million files.
 _MAX_SHARDS = 1000
 
@@ -35,10 +37,11 @@ class ShardName:
     number: int
     count: int
     end: str
+    of: str = "of"
 
     def file_name(self, number: int) -> str:
-        """The name of shard ``number``, as llama.cpp looks for it."""
-        return f"{self.prefix}-{number:05d}-of-{self.count:05d}{self.end}"
+        """The name of shard ``number``, written as this one is."""
+        return f"{self.prefix}-{number:05d}-{self.of}-{self.count:05d}{self.end}"
 
 
 def shard_name(file_name: str) -> ShardName | None:
@@ -49,7 +52,7 @@ def shard_name(file_name: str) -> ShardName | None:
     number, count = int(match["number"]), int(match["count"])
     if not 1 <= number <= count <= _MAX_SHARDS:
         return None
-    return ShardName(match["prefix"], number, count, match["end"])
+    return ShardName(match["prefix"], number, count, match["end"], match["of"])
 
 
 def shards_of(path: Path) -> tuple[Path, ...]:
@@ -133,6 +136,16 @@ def _split_problem(headers: Sequence[GgufHeader], facts: ModelFacts) -> Launcher
             return _foreign_parts()
         if header.metadata.get("split.no", number) != number and count > 1:
             return _foreign_parts()
+    if count > 1:
+        asked = shard_name(headers[0].path.name)
+        if asked is not None and (asked.of, asked.end) != ("of", ".gguf"):
+            ending = f"-00001-of-{count:05d}.gguf"
+            return LauncherError(
+                tr("llama.cpp finds parts only under names in small letters: {ending}.").format(
+                    ending=ending
+                ),
+                tr("Rename all parts so."),
+            )
     names = {tensor.name for tensor in facts.tensors}
     if len(names) != len(facts.tensors):
         return _foreign_parts()

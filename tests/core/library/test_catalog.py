@@ -22,6 +22,7 @@ from moelauncher.core.library.catalog import (
     load_facts,
     scan,
 )
+from tests.helpers.expert_layouts import ExpertLayout, write_layout
 from tests.helpers.gguf_files import write_mmproj, write_tiny_model
 
 links = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
@@ -447,3 +448,23 @@ def test_a_name_that_is_no_text_becomes_one(moe: Path) -> None:
     entry = entry_of(odd)
     assert entry.path == odd
     assert entry.name == "caf\ufffd"
+
+
+def test_shards_keep_the_case_of_their_names(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path / "m.gguf", "moe", split_max_tensors=20)
+    for path in tmp_path.iterdir():
+        path.rename(path.with_name(path.name.upper()))
+    (entry,) = scan([tmp_path])
+    assert len(entry.files) == 3
+    assert "names in small letters: -00001-of-00003.gguf" in entry.problem
+    assert not entry.offered, "llama.cpp would not load it"
+    assert all(file.exists() for file in entry.files)
+
+
+def test_how_many_experts_are_used_is_unknown_where_no_key_says_it(tmp_path: Path) -> None:
+    layout = ExpertLayout("qwen3moe", ("aE", "aE"))
+    (entry,) = scan([write_layout(tmp_path / "x.gguf", layout, keys_of_experts=False)])
+    assert (entry.n_expert, entry.n_expert_used) == (4, None)
+    assert "MoE 4/?" in entry.description
+    (dense,) = scan([write_layout(tmp_path / "x.gguf", ExpertLayout("llama", ("aD",)))])
+    assert (dense.n_expert, dense.n_expert_used) == (0, 0)

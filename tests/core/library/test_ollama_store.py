@@ -78,3 +78,10 @@ def test_stray_files_and_deep_folders_are_passed_over(store: Path) -> None:
     deep.mkdir(parents=True)
     (deep / "z").write_text("{}", encoding="utf-8")
     assert len(list(ollama_models(store))) == 1
+
+
+def test_a_projector_whose_blob_is_missing_is_not_paired(store: Path) -> None:
+    write_ollama_model(store, "tiny:latest", BLOB, "cd" * 32)
+    paired, missing = scan([store])
+    assert (paired.name, paired.mmproj, paired.problem) == ("tiny:latest", None, "")
+    assert missing.problem == "The file is not there any more."
