@@ -37,3 +37,8 @@ def display_name(text: str) -> str:
     if len(clean) > _LONGEST:
         clean = clean[: _LONGEST - 1].rstrip() + "…"
     return clean
+
+
+def writable_text(text: str) -> str:
+    """``text`` as UTF-8 can hold it: half a surrogate pair (from a clipboard) becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -16,7 +16,7 @@ from moelauncher.core.chats.conversation import Conversation, Node, Turn, restor
 from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
 from moelauncher.core.chats.turn_json import details_of, turn_from
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.text_cleaning import display_name
+from moelauncher.core.text_cleaning import display_name, writable_text
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_rate
 
@@ -28,6 +28,7 @@ LONGEST_FILE_BYTES = 256 * 2**20
 _HEADING = re.compile(r"^## (User|Assistant|System)(?: \((.*)\))?\s*$")
 _ESCAPED = re.compile(r"^(\\*)(## (?:User|Assistant|System)\b)", re.MULTILINE)
 _UNESCAPED = re.compile(r"^\\(\\*## (?:User|Assistant|System)\b)", re.MULTILINE)
+_KEY = re.compile("[0-9]{1,16}")
 _BAD_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
 
 
@@ -55,7 +56,7 @@ def to_json(chat: KeptChat) -> str:
         "chosen": {str(parent): child for parent, child in talk.chosen.items()},
         "left_out": sorted(talk.left_out),
     }
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return writable_text(json.dumps(document, ensure_ascii=False, indent=1)) + "\n"
 
 
 def to_markdown(chat: KeptChat) -> str:
@@ -65,7 +66,7 @@ def to_markdown(chat: KeptChat) -> str:
         parts.append("## System\n\n" + _escaped(chat.conversation.system))
     for turn in chat.conversation.turns:
         parts.append(turn_markdown(turn))
-    return "\n\n".join(parts) + "\n"
+    return writable_text("\n\n".join(parts)) + "\n"
 
 
 def turn_markdown(turn: Turn) -> str:
@@ -116,7 +117,7 @@ def _from_json(name: str, text: str) -> KeptChat:
     choices = {
         int(parent): child
         for parent, child in (chosen.items() if isinstance(chosen, dict) else ())
-        if str(parent).isdecimal() and isinstance(child, int)
+        if _KEY.fullmatch(parent) and isinstance(child, int)
     }
     left_out = document.get("left_out")
     keys = [k for k in left_out if isinstance(k, int)] if isinstance(left_out, list) else []
@@ -144,7 +145,7 @@ def _node(item: object) -> Node | None:
         return None
     key, parent, role = item.get("key"), item.get("parent"), item.get("role")
     text, reasoning = item.get("text"), item.get("reasoning", "")
-    if not isinstance(key, int) or not isinstance(parent, int) or not 0 < key < 2**53:
+    if type(key) is not int or type(parent) is not int or not 0 < key < 2**53:
         return None
     if role not in ("user", "assistant") or not isinstance(text, str):
         return None

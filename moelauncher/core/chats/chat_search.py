@@ -19,6 +19,8 @@ SNIPPET_CHARS = 90
 
 def find_chats(db: sqlite3.Connection, query: str) -> dict[str, str]:
     """The ids of the chats that hold all words of ``query``, with a snippet of a hit each."""
+    # SQLite's own LIKE and lower() know the case of no letter beyond ASCII.
+    db.create_function("folded", 1, str.casefold, deterministic=True)
     found: dict[str, str] | None = None
     for word in query.split():
         hits = _hits(db, word)
@@ -51,15 +53,17 @@ def _hits(db: sqlite3.Connection, word: str) -> dict[str, str]:
         )
     else:
         rows = db.execute(
-            "SELECT chat_id, text FROM turns WHERE text LIKE ? ESCAPE '\\' ORDER BY id", (like,)
+            "SELECT chat_id, text FROM turns WHERE text LIKE ? ESCAPE '\\'"
+            " OR instr(folded(text), ?) ORDER BY id",
+            (like, word.casefold()),
         )
     found: dict[str, str] = {}
     for chat_id, text in rows:
         if chat_id not in found:
             found[chat_id] = snippet_around(text, word)
     titled = db.execute(
-        "SELECT id FROM chats WHERE title LIKE ? ESCAPE '\\' OR auto_title LIKE ? ESCAPE '\\'",
-        (like, like),
+        "SELECT id FROM chats WHERE instr(folded(title), ?) OR instr(folded(auto_title), ?)",
+        (word.casefold(), word.casefold()),
     )
     for (chat_id,) in titled:
         found.setdefault(chat_id, "")

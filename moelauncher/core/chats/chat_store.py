@@ -23,6 +23,7 @@ from moelauncher.core.chats.conversation import Conversation, Node, restored
 from moelauncher.core.chats.kept_chat import ChatRow, KeptChat, new_chat_id
 from moelauncher.core.chats.turn_json import details_of, turn_from
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.text_cleaning import writable_text
 from moelauncher.core.translate import tr
 
 #: How long another program may hold the file before that is told.
@@ -110,7 +111,7 @@ class ChatStore:
     def rows(self, query: str = "") -> list[ChatRow]:
         """All chats, newest first; with ``query`` those that hold every word of it."""
         with self._told():
-            snippets = find_chats(self._db, query) if query.strip() else None
+            snippets = find_chats(self._db, writable_text(query)) if query.strip() else None
             rows = [
                 ChatRow(
                     chat_id,
@@ -188,13 +189,12 @@ class ChatStore:
 
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat a name of its own; an empty one gives it back its first words."""
+        title = writable_text(" ".join(title.split()))
         with self._change():
-            self._db.execute(
-                "UPDATE chats SET title = ? WHERE id = ?", (" ".join(title.split()), chat_id)
-            )
+            self._db.execute("UPDATE chats SET title = ? WHERE id = ?", (title, chat_id))
         written = self._written.get(chat_id)
         if written is not None:
-            self._written[chat_id] = replace(written, title=" ".join(title.split()))
+            self._written[chat_id] = replace(written, title=title)
 
     def delete(self, chat_id: str) -> None:
         """Take a chat out of the list; :meth:`undelete` works until the program ends."""
@@ -221,15 +221,15 @@ class ChatStore:
         reply = talk.last_reply
         values = {
             "id": chat.id,
-            "title": chat.title,
+            "title": writable_text(chat.title),
             "auto_title": replace(chat, title="").shown_title,
             "now": self._now(),
-            "system": talk.system,
+            "system": writable_text(talk.system),
             "chosen": json.dumps({str(k): v for k, v in talk.chosen.items()}),
             "left_out": json.dumps(sorted(talk.left_out)),
-            "settings": json.dumps(dict(chat.settings), ensure_ascii=False),
+            "settings": writable_text(json.dumps(dict(chat.settings), ensure_ascii=False)),
             "n_turns": len(talk.nodes),
-            "label": reply.label if reply else "",
+            "label": writable_text(reply.label) if reply else "",
         }
         if before is None:
             self._db.execute(
@@ -302,16 +302,11 @@ def _row(chat_id: str, node: Node) -> tuple[object, ...]:
         node.key,
         node.parent,
         turn.role,
-        _storable(turn.text),
-        _storable(turn.reasoning),
+        writable_text(turn.text),
+        writable_text(turn.reasoning),
         turn.state.value,
-        _storable(details),
+        writable_text(details),
     )
-
-
-def _storable(text: str) -> str:
-    # Half a surrogate pair (from a clipboard) cannot be stored as UTF-8.
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _object(text: str) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ a sentence. Blocks on the disk: a pool thread.
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 
 from moelauncher.core.errors import LauncherError
@@ -24,6 +25,10 @@ def quote_file(path: Path) -> str:
     """The file's name and its text in a fenced block. Raises LauncherError saying why not."""
     name = display_name(path.name)
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            # A pipe would be waited for without end.
+            raise _no_text(name)
         with path.open("rb") as file:
             data = file.read(LONGEST_BYTES + 1)
     except OSError as error:
@@ -38,16 +43,20 @@ def quote_file(path: Path) -> str:
         )
     text = _decoded(data)
     if text is None:
-        raise LauncherError(
-            tr("{name} is no text file, so it cannot be quoted.").format(name=name),
-            tr("Text files of any kind can be dropped on the chat."),
-        )
+        raise _no_text(name)
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     longest = max((len(run) for run in _FENCE_RUN.findall(text)), default=2)
     fence = "`" * (longest + 1)
     ending = path.suffix.lstrip(".")
     language = ending if _WORD.fullmatch(ending) else ""
     return f"{name}:\n\n{fence}{language}\n{text}\n{fence}\n"
+
+
+def _no_text(name: str) -> LauncherError:
+    return LauncherError(
+        tr("{name} is no text file, so it cannot be quoted.").format(name=name),
+        tr("Text files of any kind can be dropped on the chat."),
+    )
 
 
 def _decoded(data: bytes) -> str | None:

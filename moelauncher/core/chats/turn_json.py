@@ -15,6 +15,9 @@ from moelauncher.core.chats.conversation import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError, TemplateRefused
 
+#: No count, time or rate of a reply comes near it.
+MOST = 2**53
+
 Made = TypeVar("Made", GenerationStats, Sampling)
 
 
@@ -51,7 +54,7 @@ def turn_from(
         reasoning=reasoning,
         label=_text(details.get("label")),
         placement_text=_text(details.get("placement")),
-        state=TurnState(state) if state in _STATES else TurnState.DONE,
+        state=TurnState(state) if state in _STATES and role != "user" else TurnState.DONE,
         stats=made_from(GenerationStats, details.get("stats")),
         error=_error(details.get("error")),
         thought_s=_number(details.get("thought_s")),
@@ -83,7 +86,8 @@ _STATES = frozenset(state.value for state in TurnState)
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    # JSON of other programs may hold Infinity and NaN, which nobody can show.
+    return value if abs(value) < MOST else None
 
 
 def _text(value: object) -> str:

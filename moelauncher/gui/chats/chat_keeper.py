@@ -177,14 +177,18 @@ class ChatKeeper(QObject):
     def _save_all(self, store: ChatStore) -> object:
         with self._lock:
             chats, self._waiting = self._waiting, {}
-        try:
-            while chats:
-                chat_id = next(iter(chats))
-                store.save(chats[chat_id])
+        failure: Exception | None = None
+        for chat_id, chat in tuple(chats.items()):
+            # A chat that cannot be saved must not keep the others from the disk.
+            try:
+                store.save(chat)
                 del chats[chat_id]
-        finally:
-            with self._lock:
-                self._waiting = {**chats, **self._waiting}
+            except Exception as error:
+                failure = failure or error
+        with self._lock:
+            self._waiting = {**chats, **self._waiting}
+        if failure is not None:
+            raise failure
         return None
 
     def _close_store(self) -> None:

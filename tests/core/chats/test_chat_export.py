@@ -104,3 +104,21 @@ def test_damaged_turns_cost_their_own_branch_only() -> None:
 )
 def test_names_that_every_file_system_takes(title: str, name: str) -> None:
     assert file_name(title, ".md") == name
+
+
+def test_half_characters_can_be_exported() -> None:
+    chat = KeptChat("x", Conversation("b\ud83d").ask("a\ud83d"))
+    assert "a?" in to_markdown(chat).encode().decode()
+    back = read_chat("x.json", to_json(chat).encode())
+    assert (back.conversation.system, back.conversation.turns[0].text) == ("b?", "a?")
+
+
+def test_numbers_that_nobody_can_show_are_left_out() -> None:
+    text = """{"format": "moelauncher-chat", "version": 1, "chosen": {"DIGITS": 1, "0": 1},
+        "turns": [{"key": 1, "parent": 0, "role": "user", "text": "q", "state": "cut"},
+        {"key": true, "parent": false, "role": "user", "text": "no key"},
+        {"key": 2, "parent": 1, "role": "assistant", "text": "a", "thought_s": Infinity}]}"""
+    back = read_chat("x.json", text.replace("DIGITS", "1" * 5000).encode()).conversation
+    assert [turn.text for turn in back.turns] == ["q", "a"]
+    assert back.turns[0].state is TurnState.DONE, "what a user wrote is never cut"
+    assert back.turns[1].thought_s is None

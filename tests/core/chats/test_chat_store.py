@@ -351,3 +351,21 @@ def test_a_template_that_refused_is_known_as_such_later(tmp_path: Path) -> None:
     error = kept.conversation.turns[-1].error
     assert isinstance(error, TemplateRefused)
     assert (error.message, error.hint, error.details) == ("no", "so", "why")
+
+
+def test_half_characters_outside_of_turns_do_no_harm(store: ChatStore) -> None:
+    half = "a\ud83d"
+    chat = KeptChat("x", replace(talk(("q", "a")), system=half), half, {"stop": [half]})
+    store.save(chat)
+    store.rename("x", "b\ud83d")
+    kept = store.load("x")
+    assert kept is not None
+    assert (kept.conversation.system, kept.title) == ("a?", "b?")
+    assert kept.settings == {"stop": ["a?"]}
+    assert store.rows(half) == []
+
+
+@pytest.mark.parametrize("query", ["ии", "ИИ", "ÜB", "ünï", "STRASSE", "ünïcode ии"])
+def test_search_knows_the_case_of_all_letters(store: ChatStore, query: str) -> None:
+    store.save(KeptChat("x", Conversation().ask("ИИ über alles"), "Ünïcode Straße"))
+    assert [row.id for row in store.rows(query)] == ["x"]

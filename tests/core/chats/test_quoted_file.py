@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,10 @@ def test_a_file_that_is_gone_or_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "gone.txt", tmp_path):
         with pytest.raises(LauncherError, match="cannot be read"):
             quote_file(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes lie in no folder there")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(LauncherError, match="no text file"):
+        quote_file(tmp_path / "pipe.txt")
