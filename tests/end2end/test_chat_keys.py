@@ -115,3 +115,20 @@ def test_five_megabytes_are_pasted_and_refused_in_words(driver: WindowDriver) ->
     driver.press("sendButton")
     driver.wait_for_state(SessionState.READY)
     assert "the context holds" in driver.chat_text()
+
+
+def test_undo_waits_for_the_reply_that_runs(driver: WindowDriver) -> None:
+    driver.launch()
+    driver.ask("Name a colour.")
+    driver.wait_for_state(SessionState.READY)
+    chat = driver.program.session.chat
+    gone = chat.conversation.path[1].key
+    chat.act("delete", gone)
+    driver.ask("Count from one to a hundred.")
+    assert chat.conversation.streaming
+    driver.window.chat.undo.undo()
+    assert gone not in chat.conversation.nodes
+    driver.press("stopButton")
+    driver.wait_for_state(SessionState.READY)
+    driver.window.chat.undo.undo()
+    assert gone in chat.conversation.nodes

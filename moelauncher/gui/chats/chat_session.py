@@ -17,7 +17,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core.chats.chat_library import ChatLibrary
-from moelauncher.core.chats.chat_settings import ReplySettings, reply_settings
 from moelauncher.core.chats.chatml import CHATML
 from moelauncher.core.chats.conversation import Conversation, Turn
 from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
@@ -296,13 +295,7 @@ class ChatSession(QObject):
         return KeptChat(new_chat_id(), Conversation(system=system), "", self.settings.usual())
 
     def _sampling(self) -> Sampling:
-        return self._reply_settings().sampling
-
-    def _reply_settings(self) -> ReplySettings:
-        settings = self._services.settings
-        return reply_settings(
-            settings.sampling(), settings.get(keys.MAX_TOKENS), self.chat.settings
-        )
+        return self.settings.for_reply(self.chat.settings).sampling
 
     def _begin(self, talk: Conversation, goes_on: bool = False) -> None:
         self._thought.begin(talk.path[-1].turn if goes_on else None)
@@ -311,7 +304,7 @@ class ChatSession(QObject):
             self._window.chat.begin_reply(self._model_name)
         self._window.chat.show_turns(talk.shown())
         self._storing.start()
-        wanted = self._reply_settings()
+        wanted = self.settings.for_reply(self.chat.settings)
         self.reply_wanted.emit(
             GenerateRequest(
                 messages=talk.messages_to_go_on() if goes_on else talk.messages(),
@@ -351,7 +344,11 @@ class ChatSession(QObject):
         chat_id = self.chat.id
 
         def take_back() -> None:
-            if self.chat.id == chat_id and not self.refused():
+            if self.chat.id != chat_id:
+                return
+            if self.refused():
+                self._window.chat.undo.offer(text, take_back)
+            else:
                 self._change(back(self.conversation))
 
         self._window.chat.undo.offer(text, take_back)

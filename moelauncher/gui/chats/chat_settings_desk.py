@@ -12,6 +12,7 @@ from types import MappingProxyType
 from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core.chats.chat_library import MODELS, TEMPLATES, ChatLibrary
+from moelauncher.core.chats.chat_settings import ReplySettings, reply_settings
 from moelauncher.core.chats.sampling_presets import (
     all_presets,
     preset_in,
@@ -20,6 +21,7 @@ from moelauncher.core.chats.sampling_presets import (
     settings_for_model,
 )
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.program import settings as keys
 from moelauncher.core.program.settings import Settings
 from moelauncher.gui.chats.chat_settings_dialog import ChatSettingsDialog
 from moelauncher.gui.main_window import MainWindow
@@ -67,6 +69,11 @@ class ChatSettingsDesk(QObject):
     def are_usual(self, settings: Mapping[str, object]) -> bool:
         """Whether a chat has nothing but what it began with."""
         return dict(settings) in ({}, self.usual())
+
+    def for_reply(self, settings: Mapping[str, object]) -> ReplySettings:
+        """How a reply of this chat is drawn, where it says nothing as the program's settings do."""
+        usual = self._settings
+        return reply_settings(usual.sampling(), usual.get(keys.MAX_TOKENS), settings)
 
     def show(self, settings: Mapping[str, object]) -> None:
         """Let the chip say how replies of this chat are drawn."""

@@ -17,6 +17,7 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.core.memory.context_room import nearly_full, oldest_to_leave_out
 from moelauncher.core.program import settings as keys
 from moelauncher.core.program.settings import Settings
+from moelauncher.core.text_cleaning import display_name
 from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.jobs import JobRunner, Report
 from moelauncher.gui.main_window import MainWindow
@@ -154,7 +155,7 @@ class ContextWatch(QObject):
             for path in paths:
                 try:
                     text = quote_file(path)
-                    report(_Quoted(path.name, text, self._engine.count_tokens(text)))
+                    report(_Quoted(display_name(path.name), text, self._engine.count_tokens(text)))
                 except LauncherError as error:
                     report(error)
             return None

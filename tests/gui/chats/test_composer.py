@@ -208,3 +208,15 @@ def test_escape_stops_a_reply_that_runs(qtbot, composer):
     compose(composer, "")
     qtbot.keyClick(composer.field, Qt.Key.Key_Escape)
     assert stops == [True]
+
+
+def test_text_is_pasted_at_the_cursor_and_can_be_taken_back(composer):
+    composer.field.setPlainText("before  after")
+    cursor = composer.field.textCursor()
+    cursor.setPosition(len("before "))
+    composer.field.setTextCursor(cursor)
+    QGuiApplication.clipboard().setText("one\r\ntwo\n<b>three</b>")
+    composer.field.paste()
+    assert composer.field.toPlainText() == "before one\ntwo\n<b>three</b> after"
+    composer.field.undo()
+    assert composer.field.toPlainText() == "before  after"
