@@ -239,9 +239,11 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--md", action="store_true", help="Markdown to paste in a forum")
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(
+    parser: argparse.ArgumentParser, meaning: str = "print JSON, and nothing else"
+) -> None:
     """--json."""
-    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+    parser.add_argument("--json", action="store_true", help=meaning)
 
 
 def base_folder(text: str) -> Path:

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_layer_split(parser)
     arguments.add_threads(parser)
     arguments.add_anyway(parser)
-    arguments.add_json(parser)
+    arguments.add_json(parser, "one JSON document a line, what was decided last")
 
 
 def _levers(text: str) -> tuple[str, ...]:
