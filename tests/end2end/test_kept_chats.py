@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtWidgets import QLineEdit, QListView
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.chats.conversation import TurnState
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.session_state import SessionState
 from tests.helpers.window_driver import WindowDriver, sample_basedir
 

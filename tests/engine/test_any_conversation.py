@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from moelauncher.core.chats.chat_export import read_chat, to_json
 from moelauncher.core.chats.chat_store import ChatStore
-from moelauncher.core.chats.conversation import ROOT, Conversation, Node, TurnState
+from moelauncher.core.chats.conversation import ROOT, Conversation, Node
 from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.chats.turn_json import details_of
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError

@@ -12,8 +12,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from moelauncher.core.chats.conversation import Conversation, Node, Turn, restored
+from moelauncher.core.chats.conversation import Conversation, Node, restored
 from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
+from moelauncher.core.chats.turn import Turn
 from moelauncher.core.chats.turn_json import details_of, turn_from
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.text_cleaning import display_name, writable_text

@@ -35,6 +35,8 @@ PARTS = ("<|think|>", f"{PART_END}<|begin|>assistant")
 #: Marks of the channel format (gpt-oss): a header, then a body up to the next mark.
 CHANNEL = "<|channel|>"
 MESSAGE = "<|message|>"
+#: Role, channel, recipient and kind of content together are shorter.
+LONGEST_HEADER = 120
 _BODY_ENDS = ("<|end|>", "<|start|>", "<|return|>", "<|call|>", CHANNEL)
 
 #: Every mark that may be a single control token: its text has to be written out then.
@@ -229,7 +231,9 @@ class ChannelSplitter:
         """See :class:`ReasoningSplitter`."""
         rest, self._held = self._held, ""
         if self._header:
-            return "", ""  # an unfinished header is no text
+            # An unfinished header is no text; what is longer was never meant as one.
+            rest = rest.removeprefix("<|start|>assistant").strip()
+            return (rest if len(rest) > LONGEST_HEADER else ""), ""
         return ("", rest) if self._reasoning else (rest, "")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import Any, TypeVar
 
-from moelauncher.core.chats.conversation import Turn, TurnState
+from moelauncher.core.chats.turn import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError, TemplateRefused
 

@@ -18,9 +18,10 @@ from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core.chats.chat_library import ChatLibrary
 from moelauncher.core.chats.chatml import CHATML
-from moelauncher.core.chats.conversation import Conversation, Turn
+from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
 from moelauncher.core.chats.sampling_presets import Preset, with_preset
+from moelauncher.core.chats.turn import Turn
 from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.program import settings as keys

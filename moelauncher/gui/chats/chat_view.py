@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from moelauncher.core.chats.conversation import Conversation, ShownTurn, TurnState
+from moelauncher.core.chats.conversation import Conversation, ShownTurn
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.gui.chats.chat_accessible import install, say, tell_messages_changed

@@ -15,7 +15,8 @@ from PySide6.QtGui import (
     QTextCursor,
 )
 
-from moelauncher.core.chats.conversation import ShownTurn, Turn, TurnState
+from moelauncher.core.chats.conversation import ShownTurn
+from moelauncher.core.chats.turn import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError, TemplateRefused
 from moelauncher.core.translate import tr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moelauncher.core.chats.conversation import Turn
+from moelauncher.core.chats.turn import Turn
 
 
 class ThoughtClock:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moelauncher.core.chats.chat_export import file_name, read_chat, to_json, to_markdown
-from moelauncher.core.chats.conversation import Conversation, TurnState
+from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 

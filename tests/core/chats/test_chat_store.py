@@ -14,8 +14,9 @@ import pytest
 
 from moelauncher.core.chats.chat_schema import VERSION
 from moelauncher.core.chats.chat_store import ChatStore
-from moelauncher.core.chats.conversation import Conversation, TurnState
+from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
 from moelauncher.core.errors import LauncherError, TemplateRefused
 

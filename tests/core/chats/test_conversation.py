@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moelauncher.core.chats.conversation import Conversation, TurnState
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.engine_protocol import ChatMessage, GenerationStats
 from moelauncher.core.errors import LauncherError
 

@@ -62,6 +62,14 @@ CASES = [
     (HARMONY, "<|start|>assistant<|channel|>", f"analysis<|message|>a{FINAL}b", "b", "a"),
     (HARMONY, "<|start|>assistant", f"{ANALYSIS}a <| b", "", "a <| b"),
     (HARMONY, "<|start|>assistant", f"{ANALYSIS}a<|end|><|start|>assist", "", "a"),
+    # A model that forgets the header: nothing of a whole answer is lost.
+    (
+        HARMONY,
+        "<|start|>assistant",
+        f"{ANALYSIS}a<|end|>" + "word " * 40,
+        ("word " * 40).strip(),
+        "a",
+    ),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moelauncher.core.chats.conversation import Turn
+from moelauncher.core.chats.turn import Turn
 from moelauncher.gui.chats.thought_clock import ThoughtClock
 
 
