@@ -139,6 +139,7 @@ QHeaderView::section {
 }
 QTableCornerButton::section { background: $surface; border: none; }
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
+QAbstractScrollArea::corner { background: transparent; border: none; }
 QSplitter::handle { background: $border; }
 QSplitter[between="frames"]::handle { background: transparent; }
 

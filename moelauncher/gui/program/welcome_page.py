@@ -115,6 +115,7 @@ class WelcomePage(QWidget):
         """What the doctor says of the GPUs at first glance."""
         self.gpu.set_verdicts(verdicts)
         self._waiting.hide()
+        self.gpu.show()
 
     # Parts
 
@@ -144,6 +145,11 @@ class WelcomePage(QWidget):
         self._waiting = plain_label(self.tr("Asking the drivers."), "muted", self)
         self.gpu = VerdictList(self)
         self.gpu.setObjectName("welcomeGpu")
+        self.gpu.hide()
+        # Room for a verdict with advice from the start on: the page must not move when it comes.
+        self._waiting.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        for widget in (self._waiting, self.gpu):
+            widget.setMinimumHeight(3 * self._waiting.fontMetrics().height() + look.HALF)
         column = QVBoxLayout()
         column.setSpacing(look.GRID)
         column.addLayout(row)

@@ -161,8 +161,9 @@ class OutlookDesk(QObject):
         vram = self.tr("{size} VRAM").format(size=format_bytes(round(read.vram_bytes)))
         ram = self.tr("{size} RAM").format(size=format_bytes(round(read.ram_bytes)))
         # What rounds to nothing is no news.
-        parts = (vram if read.vram_bytes >= MIB else "", ram if read.ram_bytes >= MIB else "")
-        text = self.tr("{parts} a token").format(parts=" + ".join(filter(None, parts)))
+        parts = [vram] if read.vram_bytes >= MIB else []
+        parts += [ram] if read.ram_bytes >= MIB else []
+        text = self.tr("{parts} a token").format(parts=" + ".join(parts)) if parts else ""
         tip = self.tr(
             "What one token reads: dense weights, the used experts and the KV cache, each from "
             "where it lies. Only activations cross the bus ({bus}), not weights: that is why "
