@@ -219,8 +219,8 @@ class _TypeTable(QWidget):
             if widget is not None:
                 widget.deleteLater()
         total = sum(share.n_bytes for share in types) or 1
-        heads = (self.tr("type"), self.tr("tensors"), self.tr("bytes"), self.tr("share"))
-        rows = [(*heads, self.tr("of it experts"))]
+        heads = (self.tr("Type"), self.tr("Tensors"), self.tr("Size"), self.tr("Share"))
+        rows = [(*heads, self.tr("Experts in it"))]
         rows += [
             (
                 share.name,

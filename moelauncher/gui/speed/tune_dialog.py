@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QHBoxLayout,
+    QHeaderView,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -84,6 +85,10 @@ class TuneDialog(QDialog):
         titles = ["", self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
         self.table = QuietTable([*titles, self.tr("Remarks")], wide=4, figures=(2, 3))
         self.table.setObjectName("tuneTable")
+        # Wide enough for a spread, so that nothing moves when the second repeat comes.
+        self.table.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
+        widest = self.table.fontMetrics().horizontalAdvance("888.88 ± 88.88  (88)")
+        self.table.setColumnWidth(1, widest + 3 * GRID)
         self.table.setAccessibleName(self.tr("What was measured"))
         column.addWidget(self.table, 1)
         self.verdict = SteadyLabel(3, font("body", bold=True))
