@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from moelauncher.core.machine import GpuHolder, GpuReading
@@ -49,6 +50,14 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 
 
 @pytest.fixture
+def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else computes or swaps, however busy the machine of the test is."""
+    cpu, swap = psutil.cpu_times(), psutil.swap_memory()
+    monkeypatch.setattr(condition_watch.psutil, "cpu_times", lambda: cpu)
+    monkeypatch.setattr(condition_watch.psutil, "swap_memory", lambda: swap)
+
+
+@pytest.fixture
 def watch(card: Card) -> Iterator[MachineWatch]:
     made = MachineWatch([card])
     yield made
@@ -56,6 +65,7 @@ def watch(card: Card) -> Iterator[MachineWatch]:
     assert card.closed
 
 
+@pytest.mark.usefixtures("idle_machine")
 def test_what_came_and_went_during_the_run_is_seen(card: Card, watch: MachineWatch) -> None:
     before = watch.baseline()
     finish = watch.begin(os.getpid())
