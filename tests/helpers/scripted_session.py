@@ -25,11 +25,13 @@ from moelauncher.core.engine_protocol import (
     Unloaded,
 )
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.library.catalog import entry_of
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.core.memory.forecast import DryRunResult
 from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.core.memory.memory_shortage import MemoryShortage
+from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.core.paths import app_paths
 from moelauncher.core.program.settings import Settings
 from moelauncher.core.program.window_state import StateFile
@@ -39,7 +41,7 @@ from moelauncher.core.speed.tune_events import TuneRunner
 from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.services import Services, nothing_measured
+from moelauncher.gui.services import Services, nothing_measured, nothing_refused
 from moelauncher.gui.session import Session
 
 GIB = 1 << 30
@@ -131,7 +133,15 @@ class ScriptedEngine:
 class ScriptedWindow:
     """A session with one 12 GiB card and a model selected. Close it."""
 
-    def __init__(self, qtbot: QtBot, folder: Path, model: Path) -> None:
+    def __init__(
+        self,
+        qtbot: QtBot,
+        folder: Path,
+        model: Path,
+        *,
+        refused: Callable[[ModelFacts, Sequence[str]], RefusedWeights] = nothing_refused,
+    ) -> None:
+        """``refused``: what the card says of the model's weights, on a job's thread."""
         self._qtbot = qtbot
         self.paths = app_paths(folder / "base")
         self.engines: list[ScriptedEngine] = []
@@ -156,6 +166,7 @@ class ScriptedWindow:
             tune=lambda *arguments: self.tune(*arguments),
             measure_bandwidths=lambda *arguments: self.probe(*arguments),
             answers=lambda *arguments: self.compare(*arguments),
+            refused_weights=refused,
         )
         self.window = MainWindow(ModelListPane(), ChatPane())
         qtbot.addWidget(self.window)

@@ -61,6 +61,8 @@ class LaunchPlan:
     slider: ExpertSlider
     #: Whether the GPU in ``shown`` is an imagined one.
     imagined_gpu: bool
+    #: The machine as it was planned for.
+    machine: Machine
 
     @property
     def sentence(self) -> str:
@@ -146,14 +148,16 @@ def launch_plan(
     result = forecast_on(facts, real, choices.context, machine, dry_run, use_mmap=choices.use_mmap)
     slider = expert_slider(facts, machine.gpus or (IMAGINED_GPU,))
     if machine.gpus:
-        return LaunchPlan(choices, real, real, result, slider, imagined_gpu=False)
+        return LaunchPlan(
+            choices, real, real, result, slider, imagined_gpu=False, machine=machine
+        )
     imagined = replace(machine, gpus=(IMAGINED_GPU,))
     shown = _placed(facts, choices, imagined)
     card = forecast_on(facts, shown, choices.context, imagined).gpus[0]
     # Nothing is held back for a display, nor by a driver, on a card that is not there.
     card = replace(card, driver_bytes=0, leave_free_bytes=0)
     drawn = replace(result, devices=(card, *result.devices), text=_without_gpu_text(result))
-    return LaunchPlan(choices, real, shown, drawn, slider, imagined_gpu=True)
+    return LaunchPlan(choices, real, shown, drawn, slider, imagined_gpu=True, machine=machine)
 
 
 def _without_gpu_text(result: MemoryForecast) -> str:

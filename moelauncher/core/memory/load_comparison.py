@@ -97,11 +97,13 @@ def compare_load(
     use_mmap: bool,
     measured_bytes: Mapping[str, int] | None = None,
     had_context: Collection[str] = (),
+    weights_told: bool = True,
 ) -> LoadComparison:
     """Hold ``report`` against the forecast of the same placement and context.
 
     ``measured_bytes``: by device name, see :func:`measured_use`. Devices of the forecast that
-    the load did not know (imagined ones) are left out.
+    the load did not know (imagined ones) are left out. ``weights_told``: whether the GPUs had
+    said which weights they refuse; until then the header's sum is an estimate.
     """
     names = [device.name for device in report.placement.devices]
     real: dict[tuple[str, str], int] = {}
@@ -115,7 +117,7 @@ def compare_load(
     for device in forecast.devices:
         if device.kind == "gpu" and device.name not in names:
             continue
-        here = _rows(device, real, use_mmap)
+        here = _rows(device, real, use_mmap, "header" if weights_told else "estimate")
         rows += here
         if device.kind == "gpu":
             measured = (measured_bytes or {}).get(device.name)
@@ -201,10 +203,13 @@ def largest_difference(rows: tuple[KindComparison, ...]) -> str:
 
 
 def _rows(
-    device: DeviceForecast, real: Mapping[tuple[str, str], int], use_mmap: bool
+    device: DeviceForecast,
+    real: Mapping[tuple[str, str], int],
+    use_mmap: bool,
+    weights_source: str,
 ) -> list[KindComparison]:
     planned = {
-        "weights": (device.weights_bytes, "header"),
+        "weights": (device.weights_bytes, weights_source),
         "kv": (device.kv_bytes, "dry-run"),
         "recurrent": (device.recurrent_bytes, "dry-run"),
         "compute": (device.compute_bytes, device.compute_source),

@@ -146,18 +146,40 @@ class LoadAccounts(QObject):
             # The meters still see the model that went a moment ago.
             self._before, self._contexts_before = self._earlier
 
-    def ended(self, facts: ModelFacts, plan: LaunchPlan, report: LoadReport) -> LoadComparison:
-        """The model is there. The meters' part of the comparison follows with a snapshot."""
-        comparison = compare_load(
-            plan.forecast,
-            report,
-            use_mmap=plan.choices.use_mmap,
-            had_context=self._contexts_before,
-        )
+    def ended(
+        self,
+        facts: ModelFacts,
+        plan: LaunchPlan,
+        report: LoadReport,
+        *,
+        weights_told: bool = True,
+    ) -> LoadComparison:
+        """The model is there. The meters' part of the comparison follows with a snapshot.
+
+        ``weights_told``: see ``compare_load``; where not, :meth:`told` may follow.
+        """
+        comparison = self._compare(plan, report, weights_told)
         self._touched(plan)
         self._said.clear()
         self._open = _Open(facts, plan, report, comparison, self._clock())
         self._loaded = self._open
+        self.compared.emit(comparison)
+        return comparison
+
+    def told(self, plan: LaunchPlan) -> LoadComparison | None:
+        """``plan`` is what is loaded, as it reads now that the GPUs have spoken of its weights."""
+        loaded = self._loaded
+        if loaded is None:
+            return None
+        measured = {
+            device.device: device.measured_bytes
+            for device in loaded.comparison.devices
+            if device.measured_bytes is not None
+        }
+        comparison = with_measured(self._compare(plan, loaded.report, True), measured)
+        self._loaded = replace(loaded, plan=plan, comparison=comparison)
+        if self._open is loaded:
+            self._open = self._loaded
         self.compared.emit(comparison)
         return comparison
 
@@ -181,6 +203,15 @@ class LoadAccounts(QObject):
         self._said.clear()
 
     # Inside
+
+    def _compare(self, plan: LaunchPlan, report: LoadReport, weights_told: bool) -> LoadComparison:
+        return compare_load(
+            plan.forecast,
+            report,
+            use_mmap=plan.choices.use_mmap,
+            had_context=self._contexts_before,
+            weights_told=weights_told,
+        )
 
     def _touched(self, plan: LaunchPlan) -> None:
         """This process has a context now: a driver keeps its share until the process ends."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -158,7 +158,10 @@ class LoadDesk(QObject):
                 context=plan.choices.context,
                 use_mmap=plan.choices.use_mmap,
                 weights_fit_ram=not plan.forecast.streams_from_disk,
-                expected_gpu_weights=plan.gpu_weights,
+                # Until the GPUs have said what they refuse, no load is held to it.
+                expected_gpu_weights=(
+                    plan.gpu_weights if self._planner.is_told(facts, plan) else {}
+                ),
                 keeps_chat=keeps_chat,
             )
         )
@@ -194,7 +197,8 @@ class LoadDesk(QObject):
 
     def _ended(self, report: LoadReport) -> None:
         assert self._loading is not None
-        facts, plan, failure = self._loading.facts, self._loading.plan, self._loading.failure
+        facts, failure = self._loading.facts, self._loading.failure
+        plan = self._planner.as_told(facts, self._loading.plan)
         before = self.loaded
         self.loaded = LoadedModel(facts, plan, report)
         self._loading = None
@@ -260,8 +264,10 @@ class LoadDesk(QObject):
         """The load ended without a new placement; the one before is there again."""
         assert self.loaded is not None
         self._loading = None
-        self.loaded = replace(self.loaded, report=report)
-        self._outcome.accounts.ended(self.loaded.facts, self.loaded.plan, report)
+        facts, plan = self.loaded.facts, self._planner.as_told(self.loaded.facts, self.loaded.plan)
+        self.loaded = LoadedModel(facts, plan, report)
+        told = self._planner.is_told(facts, plan)
+        self._outcome.accounts.ended(facts, plan, report, weights_told=told)
         self._window.memory.set_loaded(report, weights_mapped=self.loaded.plan.choices.use_mmap)
         self._went_on(SessionEvent.RESTORED)
 

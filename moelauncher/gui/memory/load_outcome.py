@@ -48,11 +48,13 @@ class LoadOutcome(QObject):
         self.accounts = accounts
         self.build_text = ""
         self._loaded: tuple[ModelFacts, LaunchPlan, LoadReport] | None = None
+        self._untold = False  # what is loaded was compared before its GPUs spoke of the weights
         self._doubted: tuple[Path, LaunchChoices] | None = None
         self._dialog: LoadReportDialog | None = None
         window.memory.report_requested.connect(self.show_report)
         accounts.compared.connect(self._compared)
         accounts.spilled.connect(self._spilled)
+        planner.weights_told.connect(self._weights_told)
 
     # What should be said first
 
@@ -87,15 +89,13 @@ class LoadOutcome(QObject):
     def loaded(self, facts: ModelFacts, plan: LaunchPlan, report: LoadReport, said: str) -> None:
         """A load ended well; ``said`` is the good news, shown where nothing is wrong."""
         self._loaded = (facts, plan, report)
-        comparison = self.accounts.ended(facts, plan, report)
+        self._untold = not self._planner.is_told(facts, plan)
+        comparison = self.accounts.ended(facts, plan, report, weights_told=not self._untold)
         status = self._window.status
         if report.mismatches:
             self._offer(report.mismatches[0], "warning", self.tr("Load report"), self.show_report)
         elif comparison.wrong:
-            text = self.tr(
-                "{name} is loaded, but the forecast was off ({difference}): please report it."
-            ).format(name=facts.name, difference=largest_difference(comparison.wrong))
-            self._offer(text, "warning", self.tr("Load report"), self.show_report)
+            self._say_off(facts, comparison)
         else:
             status.set_message(said, "good")
 
@@ -144,6 +144,28 @@ class LoadOutcome(QObject):
         self._dialog.raise_()
 
     # Inside
+
+    def _weights_told(self) -> None:
+        """What was loaded before the GPUs had spoken of its weights is compared now."""
+        if self._loaded is None or not self._untold:
+            return
+        facts, plan, report = self._loaded
+        if not self._planner.is_told(facts, plan):
+            return
+        self._untold = False
+        plan = self._planner.as_told(facts, plan)
+        self._loaded = (facts, plan, report)
+        comparison = self.accounts.told(plan)
+        self._window.memory.set_loaded(plan.forecast, weights_mapped=plan.choices.use_mmap)
+        self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
+        if comparison is not None and comparison.wrong and not report.mismatches:
+            self._say_off(facts, comparison)
+
+    def _say_off(self, facts: ModelFacts, comparison: LoadComparison) -> None:
+        text = self.tr(
+            "{name} is loaded, but the forecast was off ({difference}): please report it."
+        ).format(name=facts.name, difference=largest_difference(comparison.wrong))
+        self._offer(text, "warning", self.tr("Load report"), self.show_report)
 
     def _compared(self, comparison: LoadComparison) -> None:
         self._window.memory.set_report(comparison)

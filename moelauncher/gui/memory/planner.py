@@ -51,11 +51,13 @@ class Planner(QObject):
         plan_changed: the plan, or what it says, is another one.
         machine_changed: there is another amount of free memory, or another device.
         refused: LauncherError; llama.cpp does not take the selected file as it is set.
+        weights_told: the GPUs have said which weights of a model they refuse.
     """
 
     plan_changed = Signal()
     machine_changed = Signal()
     refused = Signal(object)
+    weights_told = Signal()
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Planner(QObject):
         self.plan: LaunchPlan | None = None
         self._refused = RefusedWeightsDesk(services, jobs, self)
         self._refused.learned.connect(self._machine_changed)
+        self._refused.answered.connect(self.weights_told)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
@@ -223,6 +226,17 @@ class Planner(QObject):
             ),
             use_mmap=values.use_mmap,
         )
+
+    def is_told(self, facts: ModelFacts, plan: LaunchPlan) -> bool:
+        """Whether the plan's GPUs have said which of the weights they refuse."""
+        return self._refused.is_told(facts, [gpu.name for gpu in plan.placement.devices])
+
+    def as_told(self, facts: ModelFacts, plan: LaunchPlan) -> LaunchPlan:
+        """``plan``, with what its GPUs have said of the weights since it was made."""
+        machine = replace(plan.machine, refused_weights=dict(self._refused.known))
+        if machine == plan.machine:
+            return plan
+        return launch_plan(facts, plan.choices, machine, self._dry_runs.known(facts, plan))
 
     def save(self) -> None:
         """Remember the choices for this model."""
