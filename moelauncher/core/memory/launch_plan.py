@@ -148,9 +148,7 @@ def launch_plan(
     result = forecast_on(facts, real, choices.context, machine, dry_run, use_mmap=choices.use_mmap)
     slider = expert_slider(facts, machine.gpus or (IMAGINED_GPU,))
     if machine.gpus:
-        return LaunchPlan(
-            choices, real, real, result, slider, imagined_gpu=False, machine=machine
-        )
+        return LaunchPlan(choices, real, real, result, slider, imagined_gpu=False, machine=machine)
     imagined = replace(machine, gpus=(IMAGINED_GPU,))
     shown = _placed(facts, choices, imagined)
     card = forecast_on(facts, shown, choices.context, imagined).gpus[0]

@@ -54,7 +54,8 @@ class KnownSpeeds(QObject):
         self._devices: Sequence[BackendDevice] = ()
         self._version = ""
         self._snapshot: MachineSnapshot | None = None
-        self._store = self._open_store()
+        self._store: MeasurementStore | None = None
+        self._opened = False
         self._speeds_of: tuple[object, ...] | None = None
         self._speeds: tuple[StopSpeed, ...] = ()
         self._offered_of: tuple[object, ...] | None = None
@@ -77,7 +78,7 @@ class KnownSpeeds(QObject):
         """The meters' newest word; the first one names the machine."""
         first = self._snapshot is None
         self._snapshot = snapshot
-        if self._store is not None and self._store.changed_elsewhere():
+        if self.store is not None and self.store.changed_elsewhere():
             # The command line has measured something, or another window has.
             self.read_again()
         elif first:
@@ -85,6 +86,7 @@ class KnownSpeeds(QObject):
 
     def close_store(self) -> None:
         """Once nothing runs any more."""
+        self._opened = True
         if self._store is not None:
             self._store.close()
 
@@ -105,7 +107,13 @@ class KnownSpeeds(QObject):
 
     @property
     def store(self) -> MeasurementStore | None:
-        """The open store; None where it cannot be opened."""
+        """The open store; None where it cannot be opened.
+
+        It is opened when it is first looked for, so that the first paint need not wait for it.
+        """
+        if not self._opened:
+            self._opened = True
+            self._store = self._open_store()
         return self._store
 
     def read_again(self) -> None:
@@ -138,7 +146,7 @@ class KnownSpeeds(QObject):
         self.best_known.emit(facts.path, setting)
 
     def _speeds_for(self, facts: ModelFacts, dense: bool) -> tuple[StopSpeed, ...]:
-        if self._store is None or self._snapshot is None or not self._devices:
+        if self._snapshot is None or not self._devices or self.store is None:
             return ()
         machine = self.machine().name
         self._outlook.set_machine(machine)
@@ -146,7 +154,7 @@ class KnownSpeeds(QObject):
         if self._speeds_of != key:
             self._speeds_of = key
             try:
-                found = self._store.of_model(self.fingerprint(facts))
+                found = self.store.of_model(self.fingerprint(facts))
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
                 found = []
@@ -158,9 +166,9 @@ class KnownSpeeds(QObject):
 
     def _offer_tuned(self, facts: ModelFacts, dense: bool) -> None:
         """A setting that Tune found at the command line, or in a window of other folders."""
-        if self._store is None:
+        if self.store is None:
             return
-        setting = self._store.choice(self.fingerprint(facts), self.machine().name)
+        setting = self.store.choice(self.fingerprint(facts), self.machine().name)
         if setting is not None:
             self._planner.take_tuned(choices_of(setting, dense=dense))
 

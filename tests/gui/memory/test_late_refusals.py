@@ -29,7 +29,7 @@ class Card:
             probe for probe, names in weight_probes(facts).items() if "output.weight" in names
         ]
         assert probe.operation == MUL_MAT
-        return {gpu: (probe,) for gpu in gpus}
+        return dict.fromkeys(gpus, (probe,))
 
 
 @pytest.fixture
