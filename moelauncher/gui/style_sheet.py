@@ -54,6 +54,8 @@ QPushButton[kind="primary"]:disabled {
 }
 QPushButton[kind="chip"] { min-height: $chippx; padding: 0 10px; }
 QPushButton[kind="chip"]:focus { min-height: $chip_focuspx; padding: 0 9px; }
+QPushButton[kind="foot"] { min-height: 20px; padding: 0 8px; }
+QPushButton[kind="foot"]:focus { min-height: 18px; padding: 0 7px; }
 QPushButton[kind="quiet"], QToolButton[kind="quiet"] {
     background: transparent; border-color: transparent; color: $muted; padding: 0 8px;
 }

@@ -59,8 +59,7 @@ class LastRun(QObject):
             parts.append(text.format(model=before.model))
         elif before.activity in ("prefill", "generating") and before.model:
             text = self.tr(
-                "{model} was answering: if that happens again, keep more in RAM or update the "
-                "graphics driver."
+                "{model} was answering: if that recurs, keep more in RAM or update the driver."
             )
             parts.append(text.format(model=before.model))
         if before.file is not None:

@@ -71,7 +71,7 @@ class StatusLine(QWidget):
         state_row.addWidget(self.state_figures)
         self.offer = QPushButton()
         self.offer.setObjectName("offerButton")
-        self.offer.setProperty("kind", "chip")
+        self.offer.setProperty("kind", "foot")
         self.offer.setFont(font("small", figures=True))
         self.offer.setAutoDefault(False)
         self.offer.hide()

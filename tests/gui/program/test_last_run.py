@@ -48,7 +48,7 @@ def test_an_orderly_end_is_no_news(window: ScriptedWindow, logs: Path) -> None:
     ("activity", "sentence"),
     [
         ("loading", "It was loading big.gguf: keep more of it in RAM this time."),
-        ("generating", "big.gguf was answering: if that happens again, keep more in RAM"),
+        ("generating", "big.gguf was answering: if that recurs, keep more in RAM"),
     ],
 )
 def test_what_went_on_is_told_with_advice(
