@@ -268,6 +268,14 @@ def make_context(
                 tr("Choose a smaller context, a smaller KV type, or more layers on the CPU."),
                 last_lines(log_lines),
             )
+        if model.flash_attention is False and settings.kv_type != "f16":
+            raise LauncherError(
+                tr("A KV cache in {kv_type} needs flash attention, which is off.").format(
+                    kv_type=settings.kv_type
+                ),
+                tr("Choose the KV type f16, or let flash attention be on."),
+                last_lines(log_lines),
+            )
         raise LauncherError(
             tr("llama.cpp could not make a context of {n} tokens for this model.").format(
                 n=settings.n_ctx

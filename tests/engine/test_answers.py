@@ -86,6 +86,14 @@ def test_a_setting_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
         run(job_of(setting(path), change))
 
 
+def test_a_small_kv_type_without_flash_attention_is_said(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "model.gguf", "moe")
+    change = replace(setting(path, kv_type="q8_0"), flash_attention=False)
+    with pytest.raises(LauncherError, match="q8_0 needs flash attention, which is off") as caught:
+        run(job_of(setting(path), change))
+    assert "KV type f16" in caught.value.hint
+
+
 def test_a_context_too_small_is_said(tmp_path: Path) -> None:
     path = write_tiny_model(tmp_path / "model.gguf", "moe")
     long = AnswersJob(setting(path), setting(path), None, ("word " * 800,), 6)
