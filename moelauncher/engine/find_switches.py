@@ -15,7 +15,7 @@ from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.template_switch import EFFORT, ON_OFF, TemplateSwitch, named_efforts
 from moelauncher.engine.chat_template import ChatTemplate
 
-#: Real templates take a millisecond or two.
+#: Of the thread's own work: real templates take a millisecond or two, on a busy machine too.
 TRIAL_S = 0.5
 
 #: Compiling cannot be stopped, and takes a second a 50 kB.
@@ -29,7 +29,7 @@ _TRIALS = (
 
 
 def find_switches(
-    template: ChatTemplate, clock: Callable[[], float] = time.monotonic
+    template: ChatTemplate, clock: Callable[[], float] = time.thread_time
 ) -> tuple[TemplateSwitch, ...]:
     """At most one switch: on and off is asked for first, then the effort."""
     if len(template.text) > LONGEST_TRIED:
