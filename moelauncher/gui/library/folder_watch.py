@@ -7,6 +7,7 @@ minutes: so the watcher lives in a thread of its own. GUI thread only, but for t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QThread, Signal, Slot
 
@@ -26,9 +27,9 @@ class _Watcher(QObject):
         super().__init__()
         self._watcher: QFileSystemWatcher | None = None
 
-    @Slot(list)
-    def watch(self, folders: list[str]) -> None:
-        """Watch these folders and no others."""
+    @Slot(list, object)
+    def watch(self, folders: list[str], looked_at_ns: int) -> None:
+        """Watch these folders and no others; say at once what changed before that began."""
         if self._watcher is None:
             self._watcher = QFileSystemWatcher(self)
             self._watcher.directoryChanged.connect(self.changed)
@@ -38,6 +39,8 @@ class _Watcher(QObject):
             self._watcher.removePaths(sorted(watched - wanted))
         if wanted - watched:
             self._watcher.addPaths(sorted(wanted - watched))
+            if any(_changed_ns(folder) >= looked_at_ns for folder in wanted - watched):
+                self.changed.emit()
 
 
 class FolderWatch(QObject):
@@ -48,7 +51,7 @@ class FolderWatch(QObject):
     """
 
     changed = Signal()
-    _wanted = Signal(list)
+    _wanted = Signal(list, object)  # an int of nanoseconds has no room in Qt's own
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -62,10 +65,14 @@ class FolderWatch(QObject):
         self._thread.finished.connect(self._inner.deleteLater)
         self._thread.start(QThread.Priority.LowPriority)
 
-    def watch(self, folders: Iterable[str]) -> None:
-        """Watch these folders and no others, as soon as the thread gets to it."""
+    def watch(self, folders: Iterable[str], looked_at_ns: int) -> None:
+        """Watch these folders and no others, as soon as the thread gets to it.
+
+        ``looked_at_ns`` (:func:`time.time_ns`) is when the look at them began: what changed
+        between then and the watch would else be told by nobody.
+        """
         if self._thread.isRunning():
-            self._wanted.emit(sorted(folders)[:MOST_FOLDERS])
+            self._wanted.emit(sorted(folders)[:MOST_FOLDERS], looked_at_ns)
 
     def close(self) -> None:
         """End the thread. A folder that hangs is waited for only a short while."""
@@ -75,3 +82,10 @@ class FolderWatch(QObject):
             LEFT_BEHIND.append(self._thread.objectName())
             self._thread.setParent(None)
             _HANGING.append(self._thread)
+
+
+def _changed_ns(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:  # gone, or not for us: the next look says so
+        return 0

@@ -242,7 +242,7 @@ class Library(QObject):
         self._pane.set_scanning(False)
         self._select_wanted()
         self._tell_menus(found)
-        self._watch.watch(found.folders)
+        self._watch.watch(found.folders, found.began_ns)
         self._entries_changed()
         self._fresh.start()
 

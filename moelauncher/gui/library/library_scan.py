@@ -33,9 +33,10 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Scanned:
-    """What a scan tells beside the rows: folders to watch, and the programs that are here."""
+    """What a scan tells beside the rows: folders to watch, since when, and the programs here."""
 
     folders: tuple[str, ...]
+    began_ns: int
     programs: Mapping[str, tuple[Path, ...]]
 
 
@@ -55,6 +56,7 @@ def scan_sources(
     come last. ``skip`` names programs that are not looked at. The ``first`` look of a start
     begins with the :class:`Remembered` rows of the last one.
     """
+    began_ns = time.time_ns()
     looked_at = [str(place) for place in places] + [f"without {key}" for key in sorted(skip)]
     known: dict[Path, CatalogEntry] = {}
     if first:
@@ -91,7 +93,7 @@ def scan_sources(
     if not cancelled():
         write_known_list(cache_folder, looked_at, filter(is_listed, found))
     folders += [str(place.parent) for place in here if place.suffix.lower() == ".gguf"]
-    return Scanned(tuple(dict.fromkeys(folders)), programs)
+    return Scanned(tuple(dict.fromkeys(folders)), began_ns, programs)
 
 
 def first_model(path: Path, cancelled: Callable[[], bool]) -> CatalogEntry | None:
