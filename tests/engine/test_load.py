@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import statistics
 import subprocess
 import sys
 import threading
@@ -380,8 +382,7 @@ try:
         sizes.append(psutil.Process().memory_info().rss)
 finally:
     engine.close()
-# What the allocator holds for a while is no leak: a leak is in each of the last ones.
-print(sizes[3], min(sizes[-4:]))
+print(*sizes[3:])
 """
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
@@ -392,8 +393,12 @@ print(sizes[3], min(sizes[-4:]))
         timeout=200,
         check=True,
     )
-    after_warm_up, after_twenty_more = map(int, done.stdout.split())
-    assert after_twenty_more < after_warm_up * 1.02
+    sizes = [int(size) for size in done.stdout.split()]
+    grown = [later - earlier for earlier, later in itertools.pairwise(sizes)]
+    # A leak is in each load. The allocator takes its memory in steps, one or two in twenty loads,
+    # and keeps it: seen to stay there over seventy.
+    assert statistics.median(grown) * len(grown) < sizes[0] * 0.02
+    assert sizes[-1] < sizes[0] * 1.06
 
 
 def test_beyond_the_training_length_a_warning_names_it(engine: LlamaEngine, tiny: Path) -> None:
