@@ -54,7 +54,34 @@ _FIRST = (
     END""",
 )
 
-_STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
+#: What was thought is found as well as what was said.
+_THINKING_IS_FOUND = (
+    *(
+        f"DROP TRIGGER {name}"
+        for name in ("turn_added", "turn_gone", "turn_unwritten", "turn_written")
+    ),
+    "DROP TABLE turn_words",
+    "CREATE VIRTUAL TABLE turn_words USING fts5 (text, reasoning, content = 'turns',"
+    " content_rowid = 'id', tokenize = 'trigram')",
+    "INSERT INTO turn_words (rowid, text, reasoning)"
+    " SELECT id, text, reasoning FROM turns WHERE state <> 'streaming'",
+    """CREATE TRIGGER turn_added AFTER INSERT ON turns WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO turn_words (rowid, text, reasoning) VALUES (new.id, new.text, new.reasoning);
+    END""",
+    """CREATE TRIGGER turn_gone AFTER DELETE ON turns WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO turn_words (turn_words, rowid, text, reasoning)
+            VALUES ('delete', old.id, old.text, old.reasoning);
+    END""",
+    """CREATE TRIGGER turn_unwritten BEFORE UPDATE ON turns WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO turn_words (turn_words, rowid, text, reasoning)
+            VALUES ('delete', old.id, old.text, old.reasoning);
+    END""",
+    """CREATE TRIGGER turn_written AFTER UPDATE ON turns WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO turn_words (rowid, text, reasoning) VALUES (new.id, new.text, new.reasoning);
+    END""",
+)
+
+_STEPS: tuple[tuple[str, ...], ...] = (_FIRST, _THINKING_IS_FOUND)
 
 #: The version that this program writes.
 VERSION = len(_STEPS)

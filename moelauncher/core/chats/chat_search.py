@@ -1,4 +1,4 @@
-"""Search over the texts and titles of all chats.
+"""Search over the texts, the thinking and the titles of all chats.
 
 In: what the user typed. Out: the chats that hold every word of it, with the place of a hit.
 Words of three letters and more are found by the trigram index, shorter ones (a Japanese word
@@ -47,20 +47,23 @@ def _hits(db: sqlite3.Connection, word: str) -> dict[str, str]:
     like = "%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     if len(word) >= _INDEXED_CHARS:
         rows = db.execute(
-            "SELECT chat_id, turns.text FROM turn_words JOIN turns ON turns.id = turn_words.rowid"
+            "SELECT chat_id, turns.text, turns.reasoning"
+            " FROM turn_words JOIN turns ON turns.id = turn_words.rowid"
             " WHERE turn_words MATCH ? ORDER BY turns.id",
             ('"' + word.replace('"', '""') + '"',),
         )
     else:
         rows = db.execute(
-            "SELECT chat_id, text FROM turns WHERE text LIKE ? ESCAPE '\\'"
-            " OR instr(folded(text), ?) ORDER BY id",
-            (like, word.casefold()),
+            "SELECT chat_id, text, reasoning FROM turns WHERE text LIKE :like ESCAPE '\\'"
+            " OR reasoning LIKE :like ESCAPE '\\' OR instr(folded(text), :word)"
+            " OR instr(folded(reasoning), :word) ORDER BY id",
+            {"like": like, "word": word.casefold()},
         )
     found: dict[str, str] = {}
-    for chat_id, text in rows:
+    for chat_id, text, reasoning in rows:
         if chat_id not in found:
-            found[chat_id] = snippet_around(text, word)
+            said = word.casefold() in text.casefold()
+            found[chat_id] = snippet_around(text if said else reasoning, word)
     titled = db.execute(
         "SELECT id FROM chats WHERE instr(folded(title), ?) OR instr(folded(auto_title), ?)",
         (word.casefold(), word.casefold()),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from moelauncher.core.chats import chat_schema
 from moelauncher.core.chats.chat_schema import VERSION
 from moelauncher.core.chats.chat_store import ChatStore
 from moelauncher.core.chats.conversation import Conversation
@@ -166,6 +167,44 @@ def test_a_reply_is_found_once_it_is_finished(store: ChatStore) -> None:
     store.save(KeptChat("a", chat.finish(STATS)))
     assert [row.snippet for row in store.rows("mouse")] == ["elephant and mouse"]
     store._db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
+
+
+def test_what_was_thought_is_found_too(store: ChatStore) -> None:
+    chat = Conversation().ask("hi").begin_reply("m").append("hello", "the 象 is grey").finish(STATS)
+    store.save(KeptChat("a", chat))
+    for query, snippet in (
+        ("grey", "the 象 is grey"),
+        ("象", "the 象 is grey"),
+        ("hello GREY", "hello"),
+    ):
+        assert [row.snippet for row in store.rows(query)] == [snippet]
+
+
+def test_a_file_of_the_first_version_is_searched_whole(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    db = sqlite3.connect(path)
+    for statement in chat_schema._STEPS[0]:
+        db.execute(statement)
+    db.execute("PRAGMA user_version = 1")
+    db.execute("INSERT INTO chats (id, created_s, updated_s) VALUES ('a', 1, 1)")
+    add = (
+        "INSERT INTO turns (chat_id, key, parent, role, text, reasoning, state)"
+        " VALUES ('a', ?, ?, ?, ?, ?, ?)"
+    )
+    db.execute(add, (1, 0, "user", "an elephant", "", "done"))
+    db.execute(add, (2, 1, "assistant", "a mouse", "it is grey", "done"))
+    db.execute(add, (3, 1, "assistant", "a half-written walrus", "", "streaming"))
+    db.commit()
+    db.close()
+    opened = reopened(path)
+    try:
+        for query in ("elephant", "mouse", "grey"):
+            assert [row.id for row in opened.rows(query)] == ["a"], query
+        opened._db.execute("DELETE FROM turns WHERE key < 3")
+        assert opened.rows("grey") == []
+        opened._db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
+    finally:
+        opened.close()
 
 
 def test_delete_undo_and_what_the_next_start_finds(store: ChatStore, path: Path) -> None:
