@@ -65,7 +65,7 @@ class Build:
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Where finished wheels are kept: ``$MOELAUNCHER_BUILD_CACHE``, else the user's cache."""
     if chosen := environ.get("MOELAUNCHER_BUILD_CACHE"):
-        return Path(chosen)
+        return Path(chosen).absolute()  # its builds run in folders of their own
     if sys.platform == "win32":
         base = environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     else:
