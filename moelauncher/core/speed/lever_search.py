@@ -28,7 +28,8 @@ from moelauncher.core.speed.levers import (
     with_value,
 )
 from moelauncher.core.speed.speed_curves import summed_up
-from moelauncher.core.speed.sweep import EQUAL, Sweep, SweepDecision
+from moelauncher.core.speed.sweep import Sweep, SweepDecision
+from moelauncher.core.speed.sweep_beliefs import EQUAL
 from moelauncher.core.speed.tune_plan import TunePlan, TuneStop
 from moelauncher.core.translate import tr
 

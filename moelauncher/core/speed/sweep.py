@@ -22,34 +22,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from moelauncher.core.speed.speed_curves import USUAL_NOISE, CurveCrowd, summed_up
+from moelauncher.core.speed.sweep_beliefs import SweepBeliefs
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Stops whose speeds differ by less are called equal: no one feels it.
-EQUAL = 0.015
-#: A choice is good that is no further from the best; and how sure that has to be.
-_GOOD, _SURELY_GOOD = 0.03, 0.024
-_SURE_TO_END, _SURE_TO_YIELD = 0.99, 0.985
-#: For a roomier stop so much is given up at most.
-_YIELD = 0.012
-#: How likely a stop has to be as fast as the best to be called equal.
-_ALIKE = 0.3
-#: A loss beyond this is as bad as any.
-_WORST = 0.12
+#: How sure it has to be that the choice is good.
+_SURE_TO_END = 0.99
 #: A result this far below the line between its neighbours is measured again.
 _DENT = 0.05
 _MATTERS = 0.15
-_UNLIKELY = 0.01
 _FIRST_STOPS = 6
 _FIRST_ORDER = (5, 0, 3, 1, 4, 2)
 _LEAST_VISITS = 8
 #: Visits for each stop of a full sweep that a search may take.
 _SHARE = 0.75
-#: So many stops are weighed against each other, each as if visited so often.
-_WEIGHED = 14
-_AHEAD = 2
 #: That memory runs out below all stops that ran: unknown, and where the forecast says it fits.
 _WALL_LIKELY, _WALL_UNLIKELY = 0.5, 0.1
 
@@ -154,7 +142,7 @@ class Sweep:
         self._last_visit: int | None = None
         self._first = self._first_stops()
         self._crowd: CurveCrowd | None = None
-        self._thought: tuple[int, _Beliefs | None] = (-1, None)
+        self._thought: tuple[int, SweepBeliefs | None] = (-1, None)
 
     # In
 
@@ -270,7 +258,7 @@ class Sweep:
                 return wish
         return self._repeat(beliefs) if sure else self._telling(beliefs)
 
-    def _repeat(self, beliefs: _Beliefs) -> int | None:
+    def _repeat(self, beliefs: SweepBeliefs) -> int | None:
         """Of what is decided: the least visited that has not its repeats yet."""
         wanted = dict.fromkeys(beliefs.equal, self._n_repeats)
         # One disturbed visit would make these look worse than they are, and nothing else tells.
@@ -299,7 +287,7 @@ class Sweep:
         drop = statistics.median(self._rates[best]) / statistics.median(self._rates[below]) - 1
         return below if drop > _DENT and below not in self._failed else None
 
-    def _telling(self, beliefs: _Beliefs) -> int | None:
+    def _telling(self, beliefs: SweepBeliefs) -> int | None:
         best = beliefs.stops[beliefs.best_anywhere]
         if best not in self._rates and self._limit - self.n_visits <= 2:
             return best
@@ -308,7 +296,7 @@ class Sweep:
                 return stop
         return self._last_visit
 
-    def _beliefs(self) -> _Beliefs | None:
+    def _beliefs(self) -> SweepBeliefs | None:
         """What to think of the curve; None where nothing ran."""
         if not self._rates:
             return None
@@ -316,7 +304,7 @@ class Sweep:
             self._thought = (self.n_visits, self._think())
         return self._thought[1]
 
-    def _think(self) -> _Beliefs:
+    def _think(self) -> SweepBeliefs:
         import numpy as np
 
         if self._crowd is None:
@@ -327,7 +315,7 @@ class Sweep:
         curves = self._crowd.draw(visits, seed=self.n_visits)
         runs = self._runs(known, len(curves))
         curves = np.where(runs, curves, -np.inf)
-        return _Beliefs(known, curves, visits.noise, sorted(self._rates))
+        return SweepBeliefs(known, curves, visits.noise, sorted(self._rates))
 
     def _runs(self, known: Sequence[int], n_curves: int) -> NDArray[np.bool_]:
         """Which stops run, curve by curve."""
@@ -347,7 +335,7 @@ class Sweep:
             runs[:, stops == stop] = False
         return runs
 
-    def _dent(self, beliefs: _Beliefs) -> int | None:
+    def _dent(self, beliefs: SweepBeliefs) -> int | None:
         """A stop that was visited once and sticks out downwards, where it matters: is it so?"""
         stops = sorted(self._rates)
         values = {stop: math.log(statistics.median(self._rates[stop])) for stop in stops}
@@ -367,7 +355,7 @@ class Sweep:
                 return stop
         return None
 
-    def _unseen(self, beliefs: _Beliefs) -> int | None:
+    def _unseen(self, beliefs: SweepBeliefs) -> int | None:
         """The middle of a wide gap beside the best stop, or above where memory runs out."""
         tried = sorted({*self._rates, *self._failed})
         at = tried.index(beliefs.best)
@@ -381,74 +369,3 @@ class Sweep:
             if len(inside) > wide and beliefs.may_gain(inside):
                 return inside[len(inside) // 2]
         return None
-
-
-class _Beliefs:
-    """A crowd of curves, and what follows from it for the choice."""
-
-    def __init__(
-        self,
-        stops: Sequence[int],
-        curves: NDArray[np.float64],
-        noise: float,
-        measured: Sequence[int],
-    ) -> None:
-        import numpy as np
-
-        self.stops = stops
-        self.noise = noise
-        self._curves = curves
-        self._losses = np.minimum(curves.max(axis=1, keepdims=True) - curves, _WORST)
-        self._value = -self._losses - 0.06 * (self._losses > _GOOD - 0.003)
-        value = self._value.mean(axis=0)
-        self.best_anywhere = int(value.argmax())
-        places = [stops.index(stop) for stop in measured]
-        top = max(places, key=lambda place: value[place])
-        good = (self._losses <= _GOOD).mean(axis=0)
-        level = np.where(np.isfinite(curves), curves, np.nan)
-        mean = np.nanmean(level[:, places], axis=0)
-        height = dict(zip(places, mean, strict=True))
-        ahead = level[:, [top]] - level
-        alike = (ahead <= EQUAL).mean(axis=0)
-        #: Cannot be told apart from the best, or only by what no one feels.
-        equal = [place for place in places if place == top or alike[place] >= _ALIKE]
-        self.equal = tuple(stops[place] for place in equal)
-        roomiest = max(
-            place
-            for place in equal
-            if place == top
-            or (height[place] >= height[top] - _YIELD and good[place] >= _SURE_TO_YIELD)
-        )
-        self.best = stops[roomiest]
-        self.sure = float((self._losses[:, roomiest] <= _SURELY_GOOD).mean())
-
-    def may_gain(self, stops: Sequence[int]) -> bool:
-        """Whether one of ``stops`` may be faster than the choice, however unlikely."""
-        import numpy as np
-
-        places = [self.stops.index(stop) for stop in stops]
-        chosen = self._curves[:, self.stops.index(self.best)]
-        better = self._curves[:, places].max(axis=1) > chosen + EQUAL / 2
-        return float(np.mean(better)) > _UNLIKELY
-
-    def most_telling(self) -> list[int]:
-        """Stops to visit, those first after which the choice will be best."""
-        import numpy as np
-
-        curves, value = self._curves, self._value
-        chance = (self._losses < EQUAL).mean(axis=0)
-        weighed = np.argsort(-chance, kind="stable")[:_WEIGHED]
-        spread = max(self.noise, 0.004) / math.sqrt(_AHEAD)
-        dice = np.random.default_rng(len(curves))
-        gains = {}
-        for place in weighed:
-            if not chance[place]:
-                continue
-            true = curves[:, place]
-            works = np.isfinite(true)
-            seen = np.where(works, true + spread * dice.standard_normal(len(true)), 0.0)
-            miss = (seen[:, None] - np.where(works, true, 0.0)[None, :]) / spread
-            weight = np.exp(-0.5 * np.minimum(miss**2, 200.0)) * (works[:, None] == works[None, :])
-            weight /= weight.sum(axis=1, keepdims=True)
-            gains[int(place)] = float((weight @ value).max(axis=1).mean())
-        return [self.stops[place] for place in sorted(gains, key=lambda p: -gains[p])]
