@@ -18,7 +18,7 @@ from moelauncher.core.library.library_settings import skipped_sources
 from moelauncher.core.library.model_folders import default_model_folders
 from moelauncher.core.library.slow_places import slow_last
 from moelauncher.core.machine import BackendDevice
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.paths import AppPaths
 from moelauncher.core.program import settings as keys
 from moelauncher.core.program.build_facts import build_facts

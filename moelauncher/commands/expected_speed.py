@@ -12,8 +12,8 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.memory.launch_plan import LaunchChoices
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.paths import app_paths
 from moelauncher.core.program.machine_identity import machine_identity
 from moelauncher.core.speed.device_bandwidth import BandwidthFile, Bandwidths

@@ -13,8 +13,9 @@ from moelauncher.core.memory import launch_plan
 from moelauncher.core.memory.auto_placement import Machine, auto_placement, place_at
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.default_gpus import allowed_devices
-from moelauncher.core.memory.forecast import DryRunResult, Margins
+from moelauncher.core.memory.forecast import DryRunResult
 from moelauncher.core.memory.kv_cache import kv_type_problem
+from moelauncher.core.memory.margins import Margins
 from moelauncher.core.memory.own_share import OwnShare
 from moelauncher.core.memory.placement import Placement, PlacementDevice, expert_stops
 from moelauncher.core.paths import app_paths

@@ -30,7 +30,7 @@ from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.log_file import log_native
 from moelauncher.core.memory.auto_placement import Machine, forecast_on
-from moelauncher.core.memory.forecast import MemoryForecast
+from moelauncher.core.memory.memory_forecast import MemoryForecast
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.dry_run import make_acceptor

@@ -15,7 +15,7 @@ from typing import Any
 from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.files.ggml_types import GGML_TYPES
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import PROBE_TYPE
 from moelauncher.core.translate import tr
 from moelauncher.engine.child import Child

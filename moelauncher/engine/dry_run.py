@@ -19,10 +19,10 @@ from moelauncher.core.errors import LauncherError, SettingsRefused
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.machine import BackendDevice
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import RAM, DryRunResult
+from moelauncher.core.memory.forecast import DryRunResult
 from moelauncher.core.memory.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
 from moelauncher.core.memory.load_comparison import buffer_device
-from moelauncher.core.memory.placement import Placement
+from moelauncher.core.memory.placement import RAM, Placement
 from moelauncher.core.translate import tr
 from moelauncher.engine.backend_modules import NO_MODULES, LoadedModules
 from moelauncher.engine.child import Child, ChildUnavailableError

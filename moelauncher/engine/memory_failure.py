@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.memory.load_comparison import buffer_device
 from moelauncher.core.memory.memory_shortage import MemoryShortage
+from moelauncher.core.memory.placement import RAM
 
 _MIB = 1 << 20
 

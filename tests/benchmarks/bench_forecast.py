@@ -14,7 +14,7 @@ import time
 
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import forecast
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from tests.helpers.planned_models import MIB, gpu, made_facts
 
 FRAME_S = 1 / 60

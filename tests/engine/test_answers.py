@@ -12,7 +12,7 @@ from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.library.catalog import load_facts
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.speed.same_answers import (
     AnswerSetting,
     AnswersJob,

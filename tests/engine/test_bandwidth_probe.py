@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from moelauncher.core.errors import Cancelled
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.child import Child
 

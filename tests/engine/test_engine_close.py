@@ -12,7 +12,7 @@ from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.engine import llama_engine
 from moelauncher.engine.llama_engine import ENGINE_THREAD, LlamaEngine
 from tests.helpers.gguf_files import write_tiny_model

@@ -10,8 +10,8 @@ import pytest
 from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.memory.kv_cache import kv_bytes, recurrent_bytes_per_layer
+from moelauncher.core.memory.placement import RAM
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import dry_run
 from tests.helpers.engines import cpu_placement

@@ -11,7 +11,8 @@ from moelauncher.core.library.sample_model import build_sample_model
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.default_gpus import default_gpus
 from moelauncher.core.memory.forecast import forecast
-from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.core.memory.weight_probes import weight_probes
 from moelauncher.engine.child import Child
 from moelauncher.engine.dry_run import describe_build, describe_devices, dry_run

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from moelauncher.core.machine import GpuReading, MachineSnapshot
-from moelauncher.core.memory.forecast import RAM, DeviceForecast, MemoryForecast
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
+from moelauncher.core.memory.placement import RAM
 
 GIB = 1 << 30
 MIB = 1 << 20

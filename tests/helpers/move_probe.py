@@ -25,7 +25,7 @@ from moelauncher.core.engine_protocol import (
 from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.llama_engine import LlamaEngine
 from moelauncher.engine.load_model import LoadedModel, load_weights, make_context

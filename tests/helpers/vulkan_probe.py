@@ -14,8 +14,10 @@ from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.default_gpus import default_gpus
-from moelauncher.core.memory.forecast import DeviceForecast, DryRunResult, forecast
-from moelauncher.core.memory.placement import Placement, PlacementDevice, place
+from moelauncher.core.memory.forecast import DryRunResult, forecast
+from moelauncher.core.memory.memory_forecast import DeviceForecast
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.engine.child import Child
 from moelauncher.engine.devices import list_devices

@@ -6,7 +6,8 @@ In: the load report, the plan's forecast, the reply's text and numbers. Out: dic
 from __future__ import annotations
 
 from moelauncher.core.engine_protocol import GenerationStats, LoadReport
-from moelauncher.core.memory.forecast import RAM, MemoryForecast
+from moelauncher.core.memory.memory_forecast import MemoryForecast
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.memory.plan_document import placement_document
 
 

@@ -10,10 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from moelauncher.core.memory.forecast import DryRunResult, Margins, MemoryForecast, forecast
+from moelauncher.core.memory.forecast import DryRunResult, forecast
 from moelauncher.core.memory.forecast_text import over_full_text
 from moelauncher.core.memory.kv_cache import CELL_PADDING
-from moelauncher.core.memory.placement import Placement, PlacementDevice, expert_stops, place
+from moelauncher.core.memory.margins import Margins
+from moelauncher.core.memory.memory_forecast import MemoryForecast
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, PlacementDevice, expert_stops
 from moelauncher.core.memory.weight_probes import RefusedWeights
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from moelauncher.core.files.per_model import once_per_model
 from moelauncher.core.memory.cache_shape import cache_shape
 from moelauncher.core.memory.kv_cache import padded, window_cells
-from moelauncher.core.memory.placement import MAIN_MEMORY, block_of, is_routed_expert
+from moelauncher.core.memory.placement import MAIN_MEMORY
+from moelauncher.core.memory.tensor_names import block_of, is_routed_expert
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts

@@ -21,24 +21,16 @@ from moelauncher.core.memory.kv_cache import (
     recurrent_bytes_per_layer,
 )
 from moelauncher.core.memory.layer_bytes import pads_rows, row_padding
-from moelauncher.core.memory.placement import MAIN_MEMORY, is_routed_expert, tensor_device
+from moelauncher.core.memory.margins import Margins
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
+from moelauncher.core.memory.placement import MAIN_MEMORY, RAM, tensor_device
+from moelauncher.core.memory.tensor_names import is_routed_expert
 from moelauncher.core.memory.weight_probes import RefusedWeights, weight_probes
-from moelauncher.core.units import MIB
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts
     from moelauncher.core.memory.context_settings import ContextSettings
     from moelauncher.core.memory.placement import Placement, PlacementDevice
-
-#: Main memory's name wherever devices are named.
-RAM = "RAM"
-
-#: What stays free of a GPU unless the user says otherwise.
-LEAVE_FREE_BYTES = 256 * MIB
-LEAVE_FREE_DISPLAY_BYTES = 512 * MIB
-#: The driver's own share of a fresh process, outside llama.cpp's buffers, until measured.
-DRIVER_BYTES = 400 * MIB
-DRIVER_VULKAN_BYTES = 150 * MIB
 
 #: llama.cpp asks for the output matrix of these before the embedding, and so does not see
 #: that it could be the same one.
@@ -62,122 +54,6 @@ class DryRunResult:
     n_ctx: int | None = None  # what llama.cpp made of the wish
     flash_attention: bool | None = None
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class DeviceForecast:
-    """One device's share. ``free_bytes`` is what was free before, None where unknown."""
-
-    name: str
-    kind: str  # "gpu" | "cpu"
-    dense_bytes: int  # attention, norms, routers, shared experts, embeddings, output
-    expert_bytes: int  # routed experts
-    kv_bytes: int
-    recurrent_bytes: int
-    compute_bytes: int
-    compute_source: str  # "dry-run" | "estimate"
-    driver_bytes: int  # the driver's own share, outside llama.cpp's buffers
-    leave_free_bytes: int  # the user's margin
-    free_bytes: int | None
-    total_bytes: int | None = None
-    #: An integrated GPU, whose memory is main memory.
-    shares_ram: bool = False
-    #: Of main memory: what integrated GPUs take of it. It stands in their own ``used_bytes``.
-    lent_bytes: int = 0
-
-    @property
-    def weights_bytes(self) -> int:
-        """Dense weights and experts together."""
-        return self.dense_bytes + self.expert_bytes
-
-    @property
-    def used_bytes(self) -> int:
-        """All that a load takes from this device, the driver's share included."""
-        return (
-            self.weights_bytes
-            + self.kv_bytes
-            + self.recurrent_bytes
-            + self.compute_bytes
-            + self.driver_bytes
-        )
-
-    @property
-    def spare_bytes(self) -> int | None:
-        """What stays free above the margin; negative when over; None where free is unknown."""
-        if self.free_bytes is None:
-            return None
-        return self.free_bytes - self.lent_bytes - self.used_bytes - self.leave_free_bytes
-
-    @property
-    def fits(self) -> bool:
-        """Whether nothing speaks against it: an unknown amount of free memory does not."""
-        spare = self.spare_bytes
-        return spare is None or spare >= 0
-
-
-@dataclass(frozen=True)
-class MemoryForecast:
-    """All devices, GPUs first and main memory last, with the sentence for the user.
-
-    ``fits`` asks every device. ``spare_bytes`` is the tightest used GPU's (RAM's where there
-    is no GPU); None where unknown. ``streams_from_disk`` says that it would load all the
-    same, but weights that do not fit in RAM are read from the mapped file again and again.
-    """
-
-    devices: tuple[DeviceForecast, ...]
-    fits: bool
-    spare_bytes: int | None
-    text: str
-    compute_source: str  # "dry-run" | "estimate"
-    streams_from_disk: bool = False
-    #: The weights are to be read into RAM that they do not fit; mapped they would stream.
-    mapping_would_help: bool = False
-    #: Why the dry run's numbers are missing, or why llama.cpp would refuse these settings.
-    note: str = ""
-
-    @property
-    def ram(self) -> DeviceForecast:
-        """Main memory."""
-        return self.devices[-1]
-
-    @property
-    def gpus(self) -> tuple[DeviceForecast, ...]:
-        """The GPUs, in the placement's order."""
-        return self.devices[:-1]
-
-    def device(self, name: str) -> DeviceForecast:
-        """The device of that name; KeyError when there is none."""
-        for device in self.devices:
-            if device.name == name:
-                return device
-        raise KeyError(name)
-
-
-@dataclass(frozen=True)
-class Margins:
-    """What is kept free, and what the driver takes, per device name; RAM under "RAM".
-
-    A name that is missing gets the defaults. The driver takes nothing more from a device
-    on which this process has a context already: pass 0 there.
-    """
-
-    leave_free_bytes: Mapping[str, int] = field(default_factory=dict)
-    driver_bytes: Mapping[str, int] = field(default_factory=dict)
-
-    def leave_free(self, name: str) -> int:
-        """The margin of one device; main memory has none unless it is named."""
-        return self.leave_free_bytes.get(name, 0 if name == RAM else LEAVE_FREE_BYTES)
-
-    def driver(self, name: str) -> int:
-        """The driver's share of one GPU."""
-        return self.driver_bytes.get(
-            name, DRIVER_VULKAN_BYTES if name.startswith("Vulkan") else DRIVER_BYTES
-        )
-
-
-def default_leave_free(drives_display: bool | None) -> int:
-    """Bytes to leave free on a GPU: more where it draws the desktop, or may do so."""
-    return LEAVE_FREE_DISPLAY_BYTES if drives_display else LEAVE_FREE_BYTES
 
 
 def forecast(

@@ -11,7 +11,7 @@ from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
-    from moelauncher.core.memory.forecast import DeviceForecast, MemoryForecast
+    from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
 
 
 def forecast_text(forecast: MemoryForecast) -> str:

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING
 from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.memory.auto_placement import Machine, auto_placement, forecast_on
 from moelauncher.core.memory.default_gpus import default_gpus, shares_ram
-from moelauncher.core.memory.forecast import (
-    DryRunResult,
-    Margins,
-    MemoryForecast,
-    default_leave_free,
-)
+from moelauncher.core.memory.forecast import DryRunResult
 from moelauncher.core.memory.learned_margin import learned
 from moelauncher.core.memory.load_records import LoadRecord, device_key
+from moelauncher.core.memory.margins import Margins, default_leave_free
+from moelauncher.core.memory.memory_forecast import MemoryForecast
 from moelauncher.core.memory.own_share import OwnShare, free_for_reload
-from moelauncher.core.memory.placement import Placement, PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 from moelauncher.core.memory.slider import ExpertSlider, expert_slider
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes

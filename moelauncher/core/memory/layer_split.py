@@ -10,7 +10,8 @@ from __future__ import annotations
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.memory.auto_placement import Machine, forecast_on, gpus_fit
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import Placement, expert_stops, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, expert_stops
 from moelauncher.core.translate import tr
 
 

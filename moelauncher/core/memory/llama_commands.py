@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from moelauncher.core.memory.placement import EXPERT_TENSOR_REGEX, expert_stops
+from moelauncher.core.memory.placement import expert_stops
+from moelauncher.core.memory.tensor_names import EXPERT_TENSOR_REGEX
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.machine import MachineSnapshot
-from moelauncher.core.memory.forecast import RAM, DeviceForecast, MemoryForecast
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
 from moelauncher.core.memory.own_share import gpu_key
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.units import MIB, format_bytes
 
 #: What is compared, in the gauge's order.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.memory.launch_plan import LaunchChoices, launch_plan
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.translate import tr
 from moelauncher.core.units import MIB, format_bytes
 

@@ -18,7 +18,7 @@ from moelauncher.core.units import format_bytes, format_tokens
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts
     from moelauncher.core.memory.context_settings import ContextSettings
-    from moelauncher.core.memory.forecast import MemoryForecast
+    from moelauncher.core.memory.memory_forecast import MemoryForecast
     from moelauncher.core.memory.placement import Placement
 
 GPU, SPLIT, CPU, DISK, NO = "gpu", "split", "cpu", "disk", "no"

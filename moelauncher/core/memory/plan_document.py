@@ -17,7 +17,7 @@ from moelauncher.core.units import format_bytes, format_tokens
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts
     from moelauncher.core.memory.context_settings import ContextSettings
-    from moelauncher.core.memory.forecast import DeviceForecast, MemoryForecast
+    from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
     from moelauncher.core.memory.placement import Placement
     from moelauncher.core.speed.speed_outlook import ExpectedSpeed
 

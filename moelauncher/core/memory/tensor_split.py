@@ -17,8 +17,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from moelauncher.core.memory.compute_estimate import GpuCompute, gpu_compute
-from moelauncher.core.memory.forecast import Margins
 from moelauncher.core.memory.kv_cache import kv_bytes_per_layer, recurrent_bytes_per_layer
+from moelauncher.core.memory.margins import Margins
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts

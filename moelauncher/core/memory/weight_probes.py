@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moelauncher.core.files.per_model import once_per_model
-from moelauncher.core.memory.placement import is_input_tensor, is_routed_expert
+from moelauncher.core.memory.tensor_names import is_input_tensor, is_routed_expert
 
 if TYPE_CHECKING:
     from moelauncher.core.files.gguf_header import TensorInfo

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from moelauncher.core.atomic_file import write_text_atomically
 from moelauncher.core.files.ggml_types import GGML_TYPES
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 
 #: Measures named devices (RAM among them), until "was it cancelled?": name to bytes a second.
 #: Blocks about a second a device; not for the window's thread. A device that cannot be

@@ -25,7 +25,7 @@ from moelauncher.core.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts
-    from moelauncher.core.memory.forecast import MemoryForecast
+    from moelauncher.core.memory.memory_forecast import MemoryForecast
     from moelauncher.core.memory.placement import Placement
 
 

@@ -20,7 +20,7 @@ from moelauncher.core.memory.placement import MAIN_MEMORY
 
 if TYPE_CHECKING:
     from moelauncher.core.files.model_facts import ModelFacts
-    from moelauncher.core.memory.forecast import DeviceForecast, MemoryForecast
+    from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
     from moelauncher.core.memory.placement import Placement
     from moelauncher.core.speed.device_bandwidth import Bandwidths
 

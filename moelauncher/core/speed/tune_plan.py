@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.memory.auto_placement import Machine, forecast_on, gpus_fit
-from moelauncher.core.memory.forecast import MemoryForecast
 from moelauncher.core.memory.launch_plan import LaunchChoices
-from moelauncher.core.memory.placement import Placement, expert_stops, place, same_place
+from moelauncher.core.memory.memory_forecast import MemoryForecast
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, expert_stops, same_place
 from moelauncher.core.speed.sweep import Sweep
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.machine import GpuReading, MachineSnapshot
-from moelauncher.core.memory.forecast import RAM, DeviceForecast, MemoryForecast
 from moelauncher.core.memory.launch_plan import IMAGINED_GPU
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
+from moelauncher.core.memory.placement import RAM
 
 #: In the order in which they are drawn, after "others".
 KINDS = ("lent", "driver", "dense", "experts", "kv", "recurrent", "compute")

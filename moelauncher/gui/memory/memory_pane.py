@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from moelauncher.core.engine_protocol import LoadReport
 from moelauncher.core.machine import MachineSnapshot
-from moelauncher.core.memory.forecast import MemoryForecast
 from moelauncher.core.memory.load_comparison import LoadComparison, largest_difference
+from moelauncher.core.memory.memory_forecast import MemoryForecast
 from moelauncher.core.units import MIB, format_bytes, format_gib
 from moelauncher.gui.controls.elided_label import ElidedLabel
 from moelauncher.gui.controls.pane import Pane, plain_label

@@ -14,8 +14,8 @@ from moelauncher.core.memory.auto_placement import (
     helpful_text,
     largest_context_that_fits,
 )
-from moelauncher.core.memory.forecast import MemoryForecast
 from moelauncher.core.memory.launch_plan import LaunchPlan, launch_plan
+from moelauncher.core.memory.memory_forecast import MemoryForecast
 
 
 @dataclass(frozen=True)

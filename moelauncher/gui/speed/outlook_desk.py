@@ -13,8 +13,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.memory.forecast import RAM, forecast
+from moelauncher.core.memory.forecast import forecast
 from moelauncher.core.memory.launch_plan import LaunchPlan
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import BandwidthFile, Bandwidths
 from moelauncher.core.speed.measurement import StopSpeed
 from moelauncher.core.speed.speed_estimate import DEPTH_TOKENS, MODEL, SpeedBasis, basis_text

@@ -8,7 +8,7 @@ from pathlib import Path
 from moelauncher.core.chats.reply_document import reply_document
 from moelauncher.core.engine_protocol import BufferReport, GenerationStats, LoadReport
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import DeviceForecast, MemoryForecast
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
 from moelauncher.core.memory.placement import Placement, PlacementDevice
 
 PLACEMENT = Placement(

@@ -11,7 +11,7 @@ from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.known_architectures import KNOWN_ARCHITECTURES
 from moelauncher.core.files.model_facts import facts_of
 from moelauncher.core.library.catalog import entry_of
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from tests.helpers.expert_layouts import (
     EXPERT_LAYOUTS,
     N_EXPERT,

@@ -20,7 +20,8 @@ from moelauncher.core.memory.auto_placement import (
 )
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import DryRunResult
-from moelauncher.core.memory.placement import Placement, PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import Placement, PlacementDevice
 from tests.helpers.planned_models import GIB, MIB, gpu, made_facts, truth_facts
 
 THREE = ("gpt-oss-20b-mxfp4", "qwen3-30b-a3b-q4_k_m", "qwen3.5-35b-a3b-20.61gib")

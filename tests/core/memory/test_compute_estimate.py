@@ -6,7 +6,7 @@ import pytest
 
 from moelauncher.core.memory.compute_estimate import estimate_compute_bytes
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.memory.tensor_split import split_for_counts
 from tests.helpers.planned_models import MIB, gpu, made_facts, truth_facts
 

@@ -13,7 +13,8 @@ from moelauncher.core.memory.default_gpus import allowed_devices, default_gpus
 from moelauncher.core.memory.forecast import forecast
 from moelauncher.core.memory.launch_plan import machine_of
 from moelauncher.core.memory.own_share import OwnShare
-from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.core.memory.plan_document import plan_document, plan_text
 from moelauncher.core.memory.spill import find_spills, main_memory_bytes
 from tests.helpers.planned_models import GIB, MIB, made_facts, truth_facts

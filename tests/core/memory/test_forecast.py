@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import (
+from moelauncher.core.memory.forecast import DryRunResult, forecast
+from moelauncher.core.memory.margins import (
     DRIVER_BYTES,
     DRIVER_VULKAN_BYTES,
     LEAVE_FREE_BYTES,
-    DryRunResult,
     Margins,
     default_leave_free,
-    forecast,
 )
-from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice
 from tests.helpers.planned_models import GIB, MIB, gpu, made_facts, truth_facts
 from tests.helpers.truth_models import TRUTH_MODELS
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moelauncher.core.memory.forecast import DeviceForecast, MemoryForecast
 from moelauncher.core.memory.forecast_text import forecast_text, over_full_text
+from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
 from tests.helpers.planned_models import GIB, MIB
 
 

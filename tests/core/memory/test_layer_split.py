@@ -5,7 +5,7 @@ from __future__ import annotations
 from moelauncher.core.memory.auto_placement import Machine, forecast_on, gpus_fit
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.layer_split import layer_split, no_layer_split
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from tests.helpers.planned_models import MIB, gpu, made_facts
 
 GIB = 1 << 30

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from moelauncher.core.machine import BackendDevice, GpuReading, MachineSnapshot
 from moelauncher.core.memory.auto_placement import forecast_on, gpus_fit
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import MemoryForecast
 from moelauncher.core.memory.launch_plan import machine_of
 from moelauncher.core.memory.learned_margin import Learned, learned
 from moelauncher.core.memory.load_records import LOADED, OUT_OF_MEMORY, SPILLED, LoadRecord
+from moelauncher.core.memory.memory_forecast import MemoryForecast
 from moelauncher.core.memory.own_share import OwnShare
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.memory.tensor_split import split_for_counts
 from moelauncher.core.units import GIB, MIB
 from tests.helpers.planned_models import made_facts

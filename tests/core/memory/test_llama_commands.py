@@ -14,7 +14,8 @@ from moelauncher.core.memory.llama_commands import (
     llama_server_command,
     n_cpu_moe,
 )
-from moelauncher.core.memory.placement import layer_devices, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import layer_devices
 from tests.helpers.planned_models import MIB, gpu, made_facts
 
 #: Three leading dense blocks, eight with experts, one MTP block that is not loaded.

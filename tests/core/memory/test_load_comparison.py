@@ -10,7 +10,6 @@ import pytest
 from moelauncher.core.engine_protocol import BufferReport, LoadReport
 from moelauncher.core.machine import GpuReading, MachineSnapshot
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import RAM, MemoryForecast
 from moelauncher.core.memory.load_comparison import (
     KindComparison,
     buffer_device,
@@ -20,7 +19,8 @@ from moelauncher.core.memory.load_comparison import (
     measured_use,
     with_measured,
 )
-from moelauncher.core.memory.placement import Placement, PlacementDevice
+from moelauncher.core.memory.memory_forecast import MemoryForecast
+from moelauncher.core.memory.placement import RAM, Placement, PlacementDevice
 from tests.helpers.memory_values import GIB, MIB, device, forecast, main_memory
 
 

@@ -7,7 +7,7 @@ import json
 from moelauncher.core.library.catalog import entry_as_json, entry_of_facts
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import DryRunResult, forecast
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.memory.plan_document import context_warning, plan_document, plan_text
 from tests.helpers.planned_models import GIB, gpu, made_facts, truth_facts
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from moelauncher.core.memory.auto_placement import Machine, forecast_on, gpus_fit
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import PlacementDevice, layer_devices, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice, layer_devices
 from moelauncher.core.memory.tensor_split import layer_costs, share_layers, split_for_counts
 from tests.helpers.planned_models import GIB, MIB, gpu, made_facts, truth_facts
 

@@ -11,7 +11,8 @@ from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.auto_placement import Machine, forecast_on
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import forecast
-from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.core.memory.weight_probes import (
     MUL_MAT,
     MUL_MAT_ID,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import BandwidthFile
 
 

@@ -11,7 +11,7 @@ from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.launch_plan import LaunchChoices
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.speed.answers_plan import AnswerChoices, answers_job, choices_text
 from moelauncher.core.speed.same_answers import (
     AnswerSetting,

@@ -6,8 +6,8 @@ import pytest
 
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.forecast import RAM
 from moelauncher.core.memory.launch_plan import LaunchChoices
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import Bandwidths
 from moelauncher.core.speed.measurement import StopSpeed
 from moelauncher.core.speed.speed_estimate import BANDWIDTH, MODEL, basis_of

@@ -10,7 +10,8 @@ from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import forecast
-from moelauncher.core.memory.placement import PlacementDevice, place
+from moelauncher.core.memory.place_model import place
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.core.speed.speed_prediction import (
     SpeedModel,
     TokenTraffic,

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.gui.memory.layer_strip import LayerStrip
 from moelauncher.gui.theme import SEGMENT
 from tests.helpers.planned_models import GIB, MIB, gpu, made_facts

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QPushButton, QSlider, QSpinBox, QWidget
 
-from moelauncher.core.memory.placement import place
+from moelauncher.core.memory.place_model import place
 from moelauncher.core.session_state import Selection, SessionState, controls
 from moelauncher.gui.memory.placement_pane import PlacementPane
 from moelauncher.gui.memory.placement_values import PlacementValues

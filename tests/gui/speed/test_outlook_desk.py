@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.memory.forecast import RAM
+from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import BandwidthFile
 from moelauncher.gui.speed.outlook_desk import OutlookDesk
 from tests.helpers.scripted_session import ScriptedWindow
