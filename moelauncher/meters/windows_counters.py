@@ -1,4 +1,4 @@
-"""The Windows calls behind windows_pdh.py: PDH queries and DXGI adapters, through ctypes.
+"""The Windows calls behind ``windows_pdh.py``: PDH queries and DXGI adapters, through ctypes.
 
 Thin on purpose: nothing here decides anything. Importing it works everywhere; making a
 :class:`WindowsCounters` works on Windows only.
@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from moelauncher.meters.windows_pdh import Adapter
 
 _PDH_MORE_DATA = 0x800007D2
 _PDH_FMT_LARGE = 0x00000400
 _DXGI_ADAPTER_FLAG_SOFTWARE = 2
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A graphics adapter as DXGI names it; ``luid`` is high << 32 | low."""
+
+    luid: int
+    name: str
+    dedicated_bytes: int
 
 
 class _CounterValue(ctypes.Structure):

@@ -3,7 +3,7 @@
 ``Dedicated Usage`` is VRAM in use, ``Shared Usage`` what spilled over into main memory:
 a driver does that silently, and speed collapses. Counters name adapters by LUID; names
 and sizes come from DXGI. Both are behind the small :class:`GpuCounters` seam, so this
-module imports, and is tested, on every system. One thread.
+module is tested on every system. One thread.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from moelauncher.core.machine import GpuHolder, GpuReading
 from moelauncher.meters.ram import process_name
+from moelauncher.meters.windows_counters import Adapter, WindowsCounters
 
 DEDICATED = r"\GPU Adapter Memory(*)\Dedicated Usage"
 SHARED = r"\GPU Adapter Memory(*)\Shared Usage"
@@ -23,15 +23,6 @@ PROCESS_DEDICATED = r"\GPU Process Memory(*)\Dedicated Usage"
 
 #: "luid_0x00000000_0x0000C8E1_phys_0", and "pid_1234_luid_..." for one process's part.
 _INSTANCE = re.compile(r"(?:pid_(\d+)_)?luid_0x([0-9a-f]+)_0x([0-9a-f]+)_phys_\d+", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Adapter:
-    """A graphics adapter as DXGI names it; ``luid`` is high << 32 | low."""
-
-    luid: int
-    name: str
-    dedicated_bytes: int
 
 
 class GpuCounters(Protocol):
@@ -131,6 +122,4 @@ def _by_luid_and_pid(instances: Mapping[str, int]) -> dict[int, dict[int, int]]:
 
 
 def _open_windows() -> GpuCounters:
-    from moelauncher.meters.windows_counters import WindowsCounters
-
     return WindowsCounters((DEDICATED, SHARED, PROCESS_DEDICATED))
