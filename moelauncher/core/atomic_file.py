@@ -43,17 +43,6 @@ def write_text_atomically(
         ) from error
 
 
-def move_aside(path: Path) -> Path:
-    """Rename a file that cannot be read, keeping it; returns its new path. Raises OSError."""
-    number = 1
-    while True:
-        aside = path.with_name(f"{path.name}.broken-{number}")
-        if not aside.exists():
-            path.replace(aside)
-            return aside
-        number += 1
-
-
 def replace_patiently(half: Path, path: Path, pause: Callable[[float], None] = time.sleep) -> None:
     """Rename ``half`` to ``path``, over what is there; tries again for half a second where the
     system refuses. Raises OSError.

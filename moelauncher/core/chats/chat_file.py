@@ -5,11 +5,9 @@ In: a path. Out: a connection, and whether it can be written. Any thread.
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from pathlib import Path
 
-from moelauncher.core.atomic_file import move_aside
 from moelauncher.core.chats.chat_schema import VERSION, migrate, read_version
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.translate import tr
@@ -98,13 +96,3 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether the file is no database, or a broken one."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def set_aside(path: Path) -> Path:
-    """Move the file and its log out of the way; answers where to."""
-    aside = move_aside(path)
-    for ending in ("-wal", "-shm"):
-        beside = path.with_name(path.name + ending)
-        with contextlib.suppress(OSError):
-            beside.replace(aside.with_name(aside.name + ending))
-    return aside

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moelauncher.core.atomic_file import move_aside, write_text_atomically
+from moelauncher.core.atomic_file import write_text_atomically
+from moelauncher.core.damaged_file import set_aside
 from moelauncher.core.translate import tr
 
 #: System prompts by name: a text each.
@@ -43,7 +44,14 @@ class ChatLibrary:
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            self.note = _set_aside(path)
+            self.note = set_aside(
+                path,
+                moved=tr(
+                    "The saved prompts and presets could not be understood and were moved to "
+                    "{path}."
+                ),
+                stays=tr("{path} cannot be understood; its prompts and presets are not there."),
+            )
             return
         for table in _TABLES:
             found = document.get(table)
@@ -74,15 +82,3 @@ class ChatLibrary:
             self._tables[table][name] = value
         text = json.dumps(self._tables, indent=1, sort_keys=True, ensure_ascii=False)
         write_text_atomically(self._path, text + "\n")
-
-
-def _set_aside(path: Path) -> str:
-    try:
-        aside = move_aside(path)
-    except OSError:
-        return tr("{path} cannot be understood; its prompts and presets are not there.").format(
-            path=path
-        )
-    return tr(
-        "The saved prompts and presets could not be understood and were moved to {path}."
-    ).format(path=aside)

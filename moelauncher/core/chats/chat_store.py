@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from moelauncher.core.chats.chat_file import is_damage, open_chats, set_aside, told
+from moelauncher.core.chats.chat_file import is_damage, open_chats, told
 from moelauncher.core.chats.chat_schema import VERSION, read_version
 from moelauncher.core.chats.chat_search import find_chats
 from moelauncher.core.chats.conversation import Conversation, Node, restored
 from moelauncher.core.chats.kept_chat import ChatRow, KeptChat, new_chat_id
 from moelauncher.core.chats.turn_json import details_of, turn_from
+from moelauncher.core.damaged_file import move_aside
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.text_cleaning import writable_text
 from moelauncher.core.translate import tr
@@ -68,7 +69,7 @@ class ChatStore:
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
-                aside = set_aside(path)
+                aside = move_aside(path)
                 note = tr(
                     "The chats could not be read and were moved to {path}; a new file was begun."
                 ).format(path=aside)

@@ -14,8 +14,9 @@ from typing import TypeVar, cast
 
 import tomli_w
 
-from moelauncher.core.atomic_file import move_aside, write_text_atomically
+from moelauncher.core.atomic_file import write_text_atomically
 from moelauncher.core.cpu_cores import MAX_THREADS
+from moelauncher.core.damaged_file import set_aside
 from moelauncher.core.engine_protocol import Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.program.setting import (
@@ -289,7 +290,16 @@ class Settings:
                 )
             )
         except (ValueError, RecursionError):  # UnicodeDecodeError and TOMLDecodeError are these
-            notes.append(_set_aside(path))
+            notes.append(
+                set_aside(
+                    path,
+                    moved=tr(
+                        "The settings could not be understood and were moved to {path}; "
+                        "defaults are used."
+                    ),
+                    stays=tr("The settings in {path} cannot be understood; defaults are used."),
+                )
+            )
         return cls(path, document, notes)
 
     def get(self, setting: Setting[T]) -> T:
@@ -338,15 +348,3 @@ class Settings:
             found = {}
             self._document[table] = found
         return cast("dict[str, object]", found), key
-
-
-def _set_aside(path: Path) -> str:
-    try:
-        aside = move_aside(path)
-    except OSError:
-        return tr("The settings in {path} cannot be understood; defaults are used.").format(
-            path=path
-        )
-    return tr(
-        "The settings could not be understood and were moved to {path}; defaults are used."
-    ).format(path=aside)

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.atomic_file import move_aside
+from moelauncher.core.damaged_file import move_aside
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.paths import made
 from moelauncher.core.speed.conditions import Conditions

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QPushButton,
@@ -30,9 +29,9 @@ from moelauncher.gui.chats.parted_texts import PartedTexts
 from moelauncher.gui.controls.combo_box import ChevronComboBox
 from moelauncher.gui.controls.elided_label import ElidedLabel
 from moelauncher.gui.controls.pane import plain_label
-from moelauncher.gui.controls.progress_line import ProgressLine
 from moelauncher.gui.controls.quiet_spin_box import QuietSpinBox
 from moelauncher.gui.controls.quiet_table import QuietTable
+from moelauncher.gui.controls.run_dialog import RunDialog
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.theme import CONTROL_HEIGHT, GRID, PANE_MARGIN, font, set_tone
 
@@ -41,23 +40,18 @@ _TABLE_HEIGHT = 190
 _FLASH: tuple[bool | None, ...] = (None, True, False)
 
 
-class AnswersDialog(QDialog):
-    """One check, before, while and after it runs. Blocks the window beneath it.
+class AnswersDialog(RunDialog):
+    """One check, before, while and after it runs.
 
     Signals:
         started: begin, with what is chosen.
-        cancelled: end what runs.
     """
 
     started = Signal()
-    cancelled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Same answers?"), parent)
         self.setObjectName("answersDialog")
-        self.setWindowTitle(self.tr("Same answers?"))
-        self.setModal(True)
-        self._running = False
         self._answers: tuple[PromptAnswer, ...] = ()
         column = QVBoxLayout(self)
         column.setContentsMargins(PANE_MARGIN, PANE_MARGIN, PANE_MARGIN, PANE_MARGIN)
@@ -72,7 +66,6 @@ class AnswersDialog(QDialog):
         )
         column.addWidget(about)
         column.addLayout(self._make_settings())
-        self.progress = ProgressLine()
         column.addWidget(self.progress)
         self.verdict = SteadyLabel(2, font("body", bold=True))
         self.verdict.setObjectName("answersVerdict")
@@ -156,15 +149,12 @@ class AnswersDialog(QDialog):
         return results
 
     def _make_foot(self) -> QHBoxLayout:
-        self.cancel = QPushButton(self.tr("Cancel"))
         self.cancel.setObjectName("answersCancelButton")
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(self.cancel)
-        for button in (self.start, self.cancel):
-            button.setAutoDefault(False)
+        self.start.setAutoDefault(False)
         self.start.clicked.connect(self.started)
-        self.cancel.clicked.connect(self._cancel_or_close)
         return foot
 
     # Values in
@@ -193,15 +183,9 @@ class AnswersDialog(QDialog):
 
     def set_running(self, running: bool) -> None:
         """Whether a check runs."""
-        self._running = running
+        super().set_running(running)
         for control in (self.start, self.kv, self.flash, self.layers):
             control.setEnabled(not running)
-        self.cancel.setEnabled(True)
-        self.cancel.setText(self.tr("Cancel") if running else self.tr("Close"))
-
-    def set_progress(self, text: str, fraction: float | None) -> None:
-        """How far the check is."""
-        self.progress.set_progress(text, fraction)
 
     def set_problem(self, text: str) -> None:
         """Why there is no result."""
@@ -242,14 +226,3 @@ class AnswersDialog(QDialog):
         rows = {index.row() for index in self.table.selectedIndexes()}
         row = min(rows, default=-1)
         self.texts.set_answer(self._answers[row] if 0 <= row < len(self._answers) else None)
-
-    def _cancel_or_close(self) -> None:
-        if self._running:
-            self.cancel.setEnabled(False)
-            self.cancelled.emit()
-        else:
-            super().reject()
-
-    def reject(self) -> None:
-        # Escape, and the frame's button: first it ends what runs, then it closes.
-        self._cancel_or_close()

@@ -136,7 +136,6 @@ class TuneDesk(QObject):
         self._runs, self._decision = {}, None
         self._window.speed.setting_button.setChecked(True)
         self.dialog.set_running(True)
-        self.dialog.cancel.setEnabled(True)
         self.dialog.set_verdict("", False)
         self.dialog.set_progress(self.tr("freeing the memory"), None)
         self._free_the_machine(lambda: self._begin(minutes))
@@ -259,7 +258,6 @@ class TuneDesk(QObject):
 
     def _ended(self, last: object) -> None:
         self.dialog.set_running(False)
-        self.dialog.cancel.setEnabled(True)
         self.dialog.set_progress("", None)
         self._known.read_again()
         if isinstance(last, Decided) and self._search is not None:

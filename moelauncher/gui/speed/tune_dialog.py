@@ -8,7 +8,6 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDialog,
     QHBoxLayout,
     QHeaderView,
     QPushButton,
@@ -19,36 +18,31 @@ from PySide6.QtWidgets import (
 from moelauncher.core.speed.levers import MMAP, THREADS, UBATCH, WHICH
 from moelauncher.gui.controls.pane import plain_label
 from moelauncher.gui.controls.plain_tip import plain_tip
-from moelauncher.gui.controls.progress_line import ProgressLine
 from moelauncher.gui.controls.quiet_spin_box import QuietSpinBox
 from moelauncher.gui.controls.quiet_table import QuietTable
+from moelauncher.gui.controls.run_dialog import RunDialog
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, PANE_MARGIN, font, repolish
 
 _WIDTH, _HEIGHT = 760, 560
 
 
-class TuneDialog(QDialog):
-    """One sweep, before, while and after it runs. Blocks the window beneath it.
+class TuneDialog(RunDialog):
+    """One sweep, before, while and after it runs; what was measured before Cancel is kept.
 
     Signals:
         started(int): begin, with so many minutes at most.
-        cancelled: end what runs; what was measured is kept.
         taken: use the best setting.
         compare_wanted: hold its answers against those of the present setting.
     """
 
     started = Signal(int)
-    cancelled = Signal()
     taken = Signal()
     compare_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(self.tr("Tune"), parent)
         self.setObjectName("tuneDialog")
-        self.setWindowTitle(self.tr("Tune"))
-        self.setModal(True)
-        self._running = False
         self._rows: dict[tuple[int, int], int] = {}
         self._levers: dict[str, QCheckBox] = {}
         self._split_why_not = ""
@@ -80,7 +74,6 @@ class TuneDialog(QDialog):
         row.addWidget(self.start)
         column.addLayout(row)
         column.addLayout(self._make_levers())
-        self.progress = ProgressLine()
         column.addWidget(self.progress)
         titles = ["", self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
         self.table = QuietTable([*titles, self.tr("Remarks")], wide=4, figures=(2, 3))
@@ -97,7 +90,6 @@ class TuneDialog(QDialog):
         column.addWidget(self.verdict)
         last = QHBoxLayout()
         last.setSpacing(GRID)
-        self.cancel = QPushButton(self.tr("Cancel"))
         self.cancel.setObjectName("tuneCancelButton")
         self.take = QPushButton(self.tr("Use this setting"))
         self.take.setObjectName("tuneTakeButton")
@@ -114,10 +106,9 @@ class TuneDialog(QDialog):
         last.addWidget(self.take)
         last.addWidget(self.cancel)
         column.addLayout(last)
-        for button in (self.start, self.cancel, self.take, self.compare):
+        for button in (self.start, self.take, self.compare):
             button.setAutoDefault(False)
         self.start.clicked.connect(lambda: self.started.emit(self.minutes.value()))
-        self.cancel.clicked.connect(self._cancel_or_close)
         self.take.clicked.connect(self.taken)
         self.compare.clicked.connect(self.compare_wanted)
         self.resize(_WIDTH, _HEIGHT)
@@ -191,17 +182,12 @@ class TuneDialog(QDialog):
 
     def set_running(self, running: bool) -> None:
         """Whether a sweep runs."""
-        self._running = running
+        super().set_running(running)
         self.start.setEnabled(not running)
         self.minutes.setEnabled(not running)
         for box in self._levers.values():
             box.setEnabled(not running)
         self.split.setEnabled(not running and not self._split_why_not)
-        self.cancel.setText(self.tr("Cancel") if running else self.tr("Close"))
-
-    def set_progress(self, text: str, fraction: float | None) -> None:
-        """How far the sweep is."""
-        self.progress.set_progress(text, fraction)
 
     def set_row(self, key: tuple[int, int], cells: tuple[str, str, str, str, str]) -> None:
         """One setting's row; rows stand in the order of their keys."""
@@ -220,16 +206,3 @@ class TuneDialog(QDialog):
         self.compare.setEnabled(can_take)
         # One button at a time is the next thing to do.
         repolish(self.start, "kind", "" if can_take else "primary")
-
-    # Inside
-
-    def _cancel_or_close(self) -> None:
-        if self._running:
-            self.cancel.setEnabled(False)
-            self.cancelled.emit()
-        else:
-            super().reject()
-
-    def reject(self) -> None:
-        # Escape, and the frame's button: first it ends what runs, then it closes.
-        self._cancel_or_close()
