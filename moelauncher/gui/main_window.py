@@ -38,10 +38,11 @@ from moelauncher.gui.library.model_heading import ModelHeading
 from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.memory.memory_pane import MemoryPane
 from moelauncher.gui.memory.placement_pane import PlacementPane
+from moelauncher.gui.palette import faded
 from moelauncher.gui.program.log_pane import LogPane
 from moelauncher.gui.program.status_line import StatusLine
 from moelauncher.gui.speed.speed_pane import SpeedPane
-from moelauncher.gui.theme import RADIUS, faded, font, theme
+from moelauncher.gui.theme import RADIUS, font, theme
 
 #: Fits a full HD screen at 200 %.
 MINIMUM_SIZE = QSize(952, 500)

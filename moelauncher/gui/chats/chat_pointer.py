@@ -28,6 +28,7 @@ from moelauncher.gui.chats.message_scroll import MessageScroll
 from moelauncher.gui.chats.message_view import ACTIONS, HotSpot, MessageView, SelectionOf
 from moelauncher.gui.chats.reply_message import ReplyMessage
 from moelauncher.gui.chats.user_message import UserMessage
+from moelauncher.gui.palette import Palette
 
 COPIED_MS = 1500
 
@@ -231,7 +232,7 @@ class ChatPointer(MessageScroll):
     # Qt's own
 
     def _paint_focus(
-        self, painter: QPainter, message: MessageView, index: int, colors: look.Palette
+        self, painter: QPainter, message: MessageView, index: int, colors: Palette
     ) -> None:
         if index >= len(message.hot_spots):
             return

@@ -28,6 +28,7 @@ from PySide6.QtGui import (
 )
 
 from moelauncher.gui import theme as look
+from moelauncher.gui.palette import Palette
 
 if TYPE_CHECKING:
     from pygments.token import _TokenType
@@ -87,7 +88,7 @@ def find_code_blocks(document: QTextDocument) -> tuple[CodeBlock, ...]:
     return tuple(found)
 
 
-def style_code_block(document: QTextDocument, code: CodeBlock, colors: look.Palette) -> None:
+def style_code_block(document: QTextDocument, code: CodeBlock, colors: Palette) -> None:
     """Give a code block its font, its colours and the room for the card around it."""
     font = code_font()
     cursor = QTextCursor(document)
@@ -134,7 +135,7 @@ def copy_rect(card: QRectF, label: str) -> QRectF:
     return QRectF(card.right() - width - look.HALF, card.top() + 3, width, HEADER_PX - 6)
 
 
-def paint_card(painter: QPainter, card: QRectF, language: str, colors: look.Palette) -> None:
+def paint_card(painter: QPainter, card: QRectF, language: str, colors: Palette) -> None:
     """Draw the card behind a code block, and the name of its language."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(colors.border, look.BORDER))
@@ -180,7 +181,7 @@ def _language(block: QTextBlock) -> str:
     return words[0] if words else ""
 
 
-def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: look.Palette) -> None:
+def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: Palette) -> None:
     if not code.language or len(code.text) > HIGHLIGHT_LIMIT_CHARS:
         return
     # At the first code block, for the window is quicker without it.
@@ -209,7 +210,7 @@ def _highlight(document: QTextDocument, code: CodeBlock, start: int, colors: loo
         cursor.mergeCharFormat(shape)
 
 
-def _color(kind: _TokenType, colors: look.Palette) -> QColor | None:
+def _color(kind: _TokenType, colors: Palette) -> QColor | None:
     from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
     for group, color in (

@@ -31,6 +31,7 @@ from PySide6.QtGui import (
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.code_block import CodeBlock, find_code_blocks, style_code_block
+from moelauncher.gui.palette import Palette
 
 #: Longer replies stay plain text: laying out megabytes of tables would freeze the window.
 MARKDOWN_LIMIT_CHARS = 400_000
@@ -106,7 +107,7 @@ def prepared(text: str) -> str:
     return "\n" + result if result.lstrip().startswith("---") else result
 
 
-def set_reply(document: ReplyDocument, text: str, colors: look.Palette) -> tuple[CodeBlock, ...]:
+def set_reply(document: ReplyDocument, text: str, colors: Palette) -> tuple[CodeBlock, ...]:
     """Fill ``document`` with the Markdown in ``text``; answers its code blocks."""
     if len(text) > MARKDOWN_LIMIT_CHARS:
         document.setPlainText(text)
@@ -211,7 +212,7 @@ def _describe_images(document: QTextDocument) -> None:
         cursor.insertText(text, QTextCharFormat())
 
 
-def _style_block(block: QTextBlock, colors: look.Palette) -> None:
+def _style_block(block: QTextBlock, colors: Palette) -> None:
     old = block.blockFormat()
     shape = QTextBlockFormat()
     shape.setLineHeight(
@@ -274,7 +275,7 @@ def _runs(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:
     return runs
 
 
-def _style_frames(frame: QTextFrame, colors: look.Palette) -> None:
+def _style_frames(frame: QTextFrame, colors: Palette) -> None:
     for child in frame.childFrames():
         if isinstance(child, QTextTable):
             shape = child.format().toTableFormat()

@@ -17,6 +17,7 @@ from moelauncher.gui import theme as look
 from moelauncher.gui.chats.chat_accessible import ChatAccessible
 from moelauncher.gui.chats.message_column import TOP_PX, MessageColumn
 from moelauncher.gui.chats.message_view import HotSpot, MessageView, SelectionOf
+from moelauncher.gui.palette import Palette
 
 COLUMN_MAX_PX = 780.0
 SIDE_PX = 28.0
@@ -212,7 +213,7 @@ class MessageScroll(QAbstractScrollArea):
             message.invalidate()
         self._sync()
 
-    def _paint_hint(self, painter: QPainter, colors: look.Palette) -> None:
+    def _paint_hint(self, painter: QPainter, colors: Palette) -> None:
         painter.setFont(look.font("body"))
         painter.setPen(colors.muted)
         room = self.viewport().rect().adjusted(40, 0, -40, 0)

@@ -29,6 +29,7 @@ from moelauncher.gui.chats.code_block import CodeBlock
 from moelauncher.gui.chats.markdown import (
     ReplyDocument,
 )
+from moelauncher.gui.palette import Palette, faded
 
 REPLY_MAX_PX = 720.0
 #: The row beneath a message in which its actions appear; always there, so nothing moves.
@@ -272,7 +273,7 @@ class MessageView:
             return ""
         return f"{self.shown.version} / {self.shown.n_versions}"
 
-    def _paint_version(self, painter: QPainter, colors: look.Palette) -> None:
+    def _paint_version(self, painter: QPainter, colors: Palette) -> None:
         if self._version_rect.isEmpty():
             return
         painter.setFont(look.chat_font("small", figures=True))
@@ -291,7 +292,7 @@ class MessageView:
         part: TextPart,
         clip: QRectF,
         selected: tuple[int, int] | None,
-        colors: look.Palette,
+        colors: Palette,
     ) -> None:
         context = QAbstractTextDocumentLayout.PaintContext()
         context.clip = clip.translated(-part.origin)
@@ -300,11 +301,11 @@ class MessageView:
         context.palette.setColor(QPalette.ColorRole.HighlightedText, colors.text)
         context.palette.setColor(QPalette.ColorRole.WindowText, colors.border)
         marked = [
-            (start, end, look.faded(colors.warn, 0.55 if present else 0.25))
+            (start, end, faded(colors.warn, 0.55 if present else 0.25))
             for start, end, present in part.hits
         ]
         if selected is not None:
-            marked.append((*selected, look.faded(colors.accent, 0.35)))
+            marked.append((*selected, faded(colors.accent, 0.35)))
         if marked:
             context.selections = [_marked(part, *stretch) for stretch in marked]
         painter.save()
@@ -313,7 +314,7 @@ class MessageView:
         painter.restore()
 
     def _paint_hot_spot(
-        self, painter: QPainter, spot: HotSpot, hovered: bool, colors: look.Palette
+        self, painter: QPainter, spot: HotSpot, hovered: bool, colors: Palette
     ) -> None:
         painter.setFont(look.chat_font("small"))
         button = spot.kind == "copy" or spot.kind in ACTIONS

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QTextEdit, QVBoxLayou
 
 from moelauncher.core.speed.same_answers import PromptAnswer, joined
 from moelauncher.gui.controls.elided_label import ElidedLabel
-from moelauncher.gui.theme import GRID, HALF, faded, font, theme
+from moelauncher.gui.palette import faded
+from moelauncher.gui.theme import GRID, HALF, font, theme
 
 #: So visible is what follows the place where the texts part, and the first token there.
 _BEHIND, _FIRST = 0.16, 0.45

@@ -44,6 +44,7 @@ from moelauncher.gui.chats.reply_marks import (
     quote_rails,
     quoted_blocks,
 )
+from moelauncher.gui.palette import Palette
 
 #: Room that replies leave on the right, so that the user's bubbles stand out.
 REPLY_INSET_PX = 56.0
@@ -272,7 +273,7 @@ class ReplyMessage(MessageView):
         self.parts.append(TextPart(kind, document, QPointF(0, y)))
         return document.size().height()
 
-    def _add_reasoning(self, y: float, column: float, colors: look.Palette) -> float:
+    def _add_reasoning(self, y: float, column: float, colors: Palette) -> float:
         if self._reasoning_part is None:
             document = ReplyDocument()
             document.setPlainText(self._reasoning.strip("\n"))
@@ -284,7 +285,7 @@ class ReplyMessage(MessageView):
         self.parts.append(part)
         return part.document.size().height()
 
-    def _add_body(self, y: float, column: float, colors: look.Palette) -> float:
+    def _add_body(self, y: float, column: float, colors: Palette) -> float:
         if self._body is None:
             document = ReplyDocument()
             codes: tuple[CodeBlock, ...] = ()
@@ -362,7 +363,7 @@ class ReplyMessage(MessageView):
         part: TextPart,
         clip: QRectF,
         selected: tuple[int, int] | None,
-        colors: look.Palette,
+        colors: Palette,
     ) -> None:
         if part.kind == "body" and not self._streaming:
             for code in part.codes:

@@ -28,6 +28,7 @@ from moelauncher.gui.chats.message_view import (
     MessageView,
     TextPart,
 )
+from moelauncher.gui.palette import Palette
 
 BUBBLE_PAD_X = 14.0
 BUBBLE_PAD_Y = 10.0
@@ -105,7 +106,7 @@ class UserMessage(MessageView):
         part: TextPart,
         clip: QRectF,
         selected: tuple[int, int] | None,
-        colors: look.Palette,
+        colors: Palette,
     ) -> None:
         width = (self._width or 0.0) - part.origin.x() + BUBBLE_PAD_X
         bubble = QRectF(part.origin.x() - BUBBLE_PAD_X, 0, width, self._bubble_height)

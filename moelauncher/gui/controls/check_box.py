@@ -6,7 +6,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QCheckBox, QStyle, QStyleOptionButton, QWidget
 
-from moelauncher.gui.theme import text_on, theme
+from moelauncher.gui.palette import text_on
+from moelauncher.gui.theme import theme
 
 
 class TickBox(QCheckBox):

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from moelauncher.core.library.model_card import LayerSize
 from moelauncher.core.units import format_bytes
-from moelauncher.gui.theme import GRID, SEGMENT, font, hatch_brush, mixed, theme
+from moelauncher.gui.palette import SEGMENT, hatch_brush, mixed
+from moelauncher.gui.theme import GRID, font, theme
 
 _SCALE_PX = 64
 _FOOT_PX = 20

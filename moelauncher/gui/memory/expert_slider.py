@@ -16,7 +16,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
-from moelauncher.gui.theme import FOCUS_RING, SEGMENT, hatch_brush, mixed, theme
+from moelauncher.gui.palette import SEGMENT, hatch_brush, mixed
+from moelauncher.gui.theme import FOCUS_RING, theme
 
 HANDLE_RADIUS = 8
 GROOVE = 5

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from moelauncher.core.files.model_facts import LayerFacts, ModelFacts
 from moelauncher.core.memory.placement import Placement
 from moelauncher.core.units import format_bytes
-from moelauncher.gui.theme import SEGMENT, faded, theme
+from moelauncher.gui.palette import SEGMENT, faded
+from moelauncher.gui.theme import theme
 
 STRIP_HEIGHT = 16
 WIDEST_CELL = 24

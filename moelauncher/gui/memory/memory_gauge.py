@@ -33,15 +33,8 @@ from moelauncher.core.units import MIB
 from moelauncher.gui.controls.plain_tip import plain_tip
 from moelauncher.gui.memory.gauge_texts import GaugeTexts
 from moelauncher.gui.memory.memory_bars import KINDS, Bar
-from moelauncher.gui.theme import (
-    EASING_MS,
-    FOCUS_RING,
-    SEGMENT,
-    faded,
-    font,
-    hatch_brush,
-    theme,
-)
+from moelauncher.gui.palette import SEGMENT, faded, hatch_brush
+from moelauncher.gui.theme import EASING_MS, FOCUS_RING, font, theme
 
 BAR_HEIGHT = 20
 TITLE_HEIGHT = 18

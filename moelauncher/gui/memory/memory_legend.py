@@ -8,7 +8,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from moelauncher.gui.theme import SEGMENT, font, hatch_brush, theme
+from moelauncher.gui.palette import SEGMENT, hatch_brush
+from moelauncher.gui.theme import font, theme
 
 LINE_HEIGHT = 18
 SWATCH = 9

@@ -16,9 +16,10 @@ from PySide6.QtWidgets import QWidget
 from moelauncher.core.speed.measured_rows import Series
 from moelauncher.core.speed.measurement import StopSpeed
 from moelauncher.core.units import format_rate
+from moelauncher.gui.palette import SEGMENT, faded
 from moelauncher.gui.speed.rate_plot import RatePlot, dress_region, nice_top
 from moelauncher.gui.speed.setting_series import SeriesItems
-from moelauncher.gui.theme import SEGMENT, faded, font, theme
+from moelauncher.gui.theme import font, theme
 
 _POINT = 8
 #: The part of the axis that is wide enough for the words in it.

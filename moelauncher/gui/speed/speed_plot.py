@@ -14,9 +14,10 @@ from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from moelauncher.core.units import format_rate
+from moelauncher.gui.palette import faded
 from moelauncher.gui.speed.rate_plot import RatePlot, dress_region, nice_top
 from moelauncher.gui.speed.speed_history import SpeedHistory
-from moelauncher.gui.theme import faded, font, theme
+from moelauncher.gui.theme import font, theme
 
 REPAINT_MS = 33
 PEN_WIDTH = 2

@@ -6,15 +6,15 @@ import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QTextDocument, QTextTable
 
-from moelauncher.gui import theme
 from moelauncher.gui.chats.markdown import MARKDOWN_LIMIT_CHARS, ReplyDocument, prepared, set_reply
+from moelauncher.gui.palette import DARK
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
 
 def rendered(text: str) -> ReplyDocument:
     document = ReplyDocument()
-    set_reply(document, text, theme.DARK)
+    set_reply(document, text, DARK)
     return document
 
 
@@ -62,13 +62,13 @@ def test_text_that_looks_like_front_matter_is_shown():
 
 def test_two_blocks_of_code_in_a_row_stay_two():
     document = ReplyDocument()
-    codes = set_reply(document, "```py\na = 1\n```\n\n```py\nb = 2\n```", theme.DARK)
+    codes = set_reply(document, "```py\na = 1\n```\n\n```py\nb = 2\n```", DARK)
     assert [(code.language, code.text) for code in codes] == [("py", "a = 1"), ("py", "b = 2")]
 
 
 def test_code_keeps_empty_lines_and_indentation():
     text = "def f():\n\n    return '*_<b>_*'"
-    codes = set_reply(ReplyDocument(), f"Look:\n\n```python\n{text}\n```\nDone.", theme.DARK)
+    codes = set_reply(ReplyDocument(), f"Look:\n\n```python\n{text}\n```\nDone.", DARK)
     assert [code.text for code in codes] == [text]
 
 
@@ -78,7 +78,7 @@ def test_code_keeps_empty_lines_and_indentation():
     ids=["tildes", "indented", "cut off", "in a list"],
 )
 def test_every_kind_of_code_block_is_found(source):
-    assert [code.text for code in set_reply(ReplyDocument(), source, theme.DARK)] == ["x"]
+    assert [code.text for code in set_reply(ReplyDocument(), source, DARK)] == ["x"]
 
 
 def test_formulas_stay_readable():
@@ -87,7 +87,7 @@ def test_formulas_stay_readable():
 
 
 def test_formulas_in_code_are_left_alone():
-    codes = set_reply(ReplyDocument(), "```\n$a_1$ \\(x\\)\n```", theme.DARK)
+    codes = set_reply(ReplyDocument(), "```\n$a_1$ \\(x\\)\n```", DARK)
     assert codes[0].text == "$a_1$ \\(x\\)"
     assert rendered("`$a_1$`").toPlainText() == "$a_1$"
 

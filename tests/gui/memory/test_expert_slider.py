@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 from moelauncher.gui.memory.expert_slider import ExpertSlider
-from moelauncher.gui.theme import SEGMENT
+from moelauncher.gui.palette import SEGMENT
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.memory.place_model import place
 from moelauncher.gui.memory.layer_strip import LayerStrip
-from moelauncher.gui.theme import SEGMENT
+from moelauncher.gui.palette import SEGMENT
 from tests.helpers.planned_models import GIB, MIB, gpu, made_facts
 
 # Two leading dense blocks, eight with experts, one MTP block that is not loaded.

@@ -10,7 +10,8 @@ from moelauncher.core.memory.launch_plan import IMAGINED_GPU
 from moelauncher.core.memory.load_comparison import KindComparison, LoadComparison
 from moelauncher.gui.memory.memory_gauge import MemoryGauge
 from moelauncher.gui.memory.memory_pane import MemoryPane
-from moelauncher.gui.theme import SEGMENT, theme
+from moelauncher.gui.palette import SEGMENT
+from moelauncher.gui.theme import theme
 from tests.helpers.memory_values import GIB, MIB, device, forecast, snapshot
 
 

@@ -10,8 +10,9 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QWidget
 
+from moelauncher.gui.palette import DARK, LIGHT
 from moelauncher.gui.speed.speed_pane import SpeedPane
-from moelauncher.gui.theme import DARK, LIGHT, apply_theme, theme
+from moelauncher.gui.theme import apply_theme, theme
 
 
 @pytest.fixture
