@@ -98,12 +98,14 @@ def packaged_toolkit(programs: Path, target: Path, log: Path) -> Toolkit:
     root = target / "nvidia" / f"cu{MAJOR}"
     toolkit = Toolkit(root, has_driver_library=False)
     if not toolkit.compiler.is_file():
-        shutil.rmtree(target, ignore_errors=True)
+        # Renaming last: a folder of that name holds all of it, however an earlier run ended.
+        unfinished = target.with_name(f"unfinished-{target.name}")
+        shutil.rmtree(unfinished, ignore_errors=True)
         wanted = [f"{package}=={MAJOR}.*" for package in PACKAGES]
         pip = [str(programs / "python"), "-m", "pip", "install", "--progress-bar", "off"]
         try:
             run_logged(
-                [*pip, "--no-deps", "--target", str(target), *wanted],
+                [*pip, "--no-deps", "--target", str(unfinished), *wanted],
                 log=log,
                 what="taking NVIDIA's compiler and libraries",
             )
@@ -112,6 +114,8 @@ def packaged_toolkit(programs: Path, target: Path, log: Path) -> Toolkit:
                 f"{error}\nThe CUDA module needs NVIDIA's compiler. Install the CUDA toolkit (so "
                 "that nvcc is on the path, or CUDA_PATH names it) and run this again."
             ) from error
+        shutil.rmtree(target, ignore_errors=True)
+        unfinished.rename(target)
     _make_linkable(root)
     return toolkit
 
@@ -194,7 +198,8 @@ def pack(folder: Path, output: Path, name: str) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     system = "windows" if sys.platform == "win32" else "linux"
     target = output / f"{name}-{system}-{platform.machine().lower()}.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    unfinished = target.with_name(f"unfinished-{target.name}")
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for file in sorted(folder.iterdir()):
             archive.write(file, f"{folder.name}/{file.name}")
-    return target
+    return unfinished.replace(target)

@@ -6,6 +6,7 @@ in ``dev_llama``.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -19,7 +20,7 @@ def make_tools(work: Path, log: Path) -> Path:
     of programs."""
     tools = work / "tools"
     programs = tools / ("Scripts" if sys.platform == "win32" else "bin")
-    if any(programs.glob("ninja*")):
+    if all(any(programs.glob(f"{name}*")) for name in ("cmake", "ninja")):
         return programs
     making = [sys.executable, "-m", "venv", "--clear", str(tools)]
     run_logged(making, log=log, what="a place for tools")
@@ -40,12 +41,14 @@ def fetch_source(version: str, programs: Path, work: Path, log: Path) -> Path:
     command = [str(programs / "python"), "-m", "pip", "download", "--no-deps"]
     command += ["--no-binary", ":all:", "--dest", str(work), f"{dev_llama.PACKAGE}=={version}"]
     run_logged(command, log=log, what="taking llama.cpp's source")
-    archive = next(work.glob("llama_cpp_python-*.tar.gz"), None)
-    if archive is None:
+    archive = work / f"llama_cpp_python-{version}.tar.gz"
+    if not archive.is_file():
         raise DevError(f"The package index has no source archive of {dev_llama.PACKAGE} {version}.")
+    unfinished = work / "unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
     with tarfile.open(archive) as content:
         # Debian 12's Python has no filters; the archive is the one that pip would build from.
-        content.extractall(work / "unfinished")
-    (unpacked,) = (work / "unfinished").iterdir()
+        content.extractall(unfinished)
+    (unpacked,) = unfinished.iterdir()
     root.parent.mkdir(exist_ok=True)
     return unpacked.rename(root)

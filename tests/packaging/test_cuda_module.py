@@ -53,22 +53,45 @@ def test_toolkit_without_its_libraries_does_not_serve(tmp_path: Path) -> None:
 
 def test_packages_are_made_a_toolkit_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
+    kit = tmp_path / "toolkit"
 
-    def install(command: list[object], **_: object) -> None:
+    def install(command: list[str], **_: object) -> None:
         calls.append(command)
-        root = tmp_path / "nvidia" / "cu13"
+        root = Path(command[command.index("--target") + 1]) / "nvidia" / "cu13"
         for name in ("bin/nvcc", "nvvm/bin/cicc", "lib/libcudart.so.13", "lib/libcublas.so.13"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(name, encoding="utf-8")
 
     monkeypatch.setattr(cuda_module, "run_logged", install)
     for _ in range(2):
-        toolkit = cuda_module.packaged_toolkit(tmp_path / "tools", tmp_path, tmp_path / "log")
+        toolkit = cuda_module.packaged_toolkit(tmp_path / "tools", kit, tmp_path / "log")
     assert len(calls) == 1 and "nvidia-cublas==13.*" in calls[0]
     root = toolkit.root
     assert os.access(toolkit.compiler, os.X_OK) and os.access(root / "nvvm/bin/cicc", os.X_OK)
     assert (root / "lib64" / "libcudart.so").resolve().name == "libcudart.so.13"
     assert not toolkit.has_driver_library
+
+
+def test_toolkit_whose_packages_were_broken_off_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endings: list[type[BaseException] | None] = [KeyboardInterrupt, None]
+    kit = tmp_path / "toolkit"
+
+    def install(command: list[str], **_: object) -> None:
+        root = Path(command[command.index("--target") + 1]) / "nvidia" / "cu13"
+        for name in ("bin/nvcc", "nvvm/bin/cicc", "lib/libcudart.so.13"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(name, encoding="utf-8")
+            if name == "bin/nvcc" and (ending := endings.pop(0)):
+                raise ending
+
+    monkeypatch.setattr(cuda_module, "run_logged", install)
+    with pytest.raises(KeyboardInterrupt):
+        cuda_module.packaged_toolkit(tmp_path / "tools", kit, tmp_path / "log")
+    toolkit = cuda_module.packaged_toolkit(tmp_path / "tools", kit, tmp_path / "log")
+    assert not endings
+    assert (toolkit.root / "nvvm/bin/cicc").exists() and list(tmp_path.iterdir()) == [kit]
 
 
 def test_packages_that_cannot_be_had_are_said(
@@ -96,6 +119,7 @@ def test_archive_holds_the_module_and_what_it_asks_for(tmp_path: Path) -> None:
             "cuda/libcudart.so.13",
             "cuda/libggml-cuda.so",
         ]
+    assert list(file.parent.iterdir()) == [file]
     with pytest.raises(DevError, match="cudart"):
         empty = cuda_module.Toolkit(tmp_path / "empty", has_driver_library=True)
         cuda_module.collect(module, empty, tmp_path / "other")

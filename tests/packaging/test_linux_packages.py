@@ -74,6 +74,14 @@ def test_deb_has_the_program_on_the_path_and_modes_that_debian_wants(
         assert parsed.returncode == 0 and f"Version: {VERSION}" in parsed.stdout
 
 
+@pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed")
+def test_deb_has_no_error_that_debian_knows(made: dict[str, Path]) -> None:
+    answer = subprocess.run(
+        ["lintian", "--fail-on", "error", made[".deb"]], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
 def test_menu_entry_of_the_archive_is_added_and_removed(
     made: dict[str, Path], tmp_path: Path
 ) -> None:

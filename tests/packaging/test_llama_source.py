@@ -36,12 +36,25 @@ def test_source_is_fetched_once(tmp_path: Path, index: list[list[str]]) -> None:
     assert len(index) == 1 and "llama-cpp-python==0.3.36" in index[0]
 
 
-def test_tools_that_are_there_are_kept(tmp_path: Path, index: list[list[str]]) -> None:
+def test_source_whose_unpacking_was_broken_off_is_unpacked_anew(
+    tmp_path: Path, index: list[list[str]]
+) -> None:
+    (tmp_path / "unfinished" / "llama_cpp_python-0.3.35").mkdir(parents=True)
+    root = llama_source.fetch_source("0.3.36", tmp_path / "bin", tmp_path, tmp_path / "log")
+    assert (root / "CMakeLists.txt").is_file()
+
+
+def test_tools_are_kept_when_all_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "tools" / ("Scripts" if sys.platform == "win32" else "bin")
+    asked: list[object] = []
+    monkeypatch.setattr(llama_source, "run_logged", lambda command, **_: asked.append(command))
     programs.mkdir(parents=True)
-    (programs / "ninja").touch()
+    (programs / "ninja").touch()  # pip was stopped between the two
+    llama_source.make_tools(tmp_path, tmp_path / "log")
+    assert len(asked) == 2
+    (programs / "cmake").touch()
     assert llama_source.make_tools(tmp_path, tmp_path / "log") == programs
-    assert index == []
+    assert len(asked) == 2
 
 
 def test_index_without_the_source_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,36 @@ def test_cache_key_names_files_that_exist() -> None:
             assert (ROOT / name).is_file(), name
 
 
+def test_expressions_name_what_the_service_knows() -> None:
+    """Its schema takes any expression, and an unknown name is then an empty text."""
+    text = WORKFLOW.read_text(encoding="utf-8")
+    expressions = re.findall(r"\$\{\{(.*?)\}\}", text)
+    assert expressions
+    for expression in expressions:
+        known = r" (github\.workspace|hashFiles\('[\w./-]+'(, '[\w./-]+')*\)) "
+        assert re.fullmatch(known, expression), expression
+
+
+def test_jobs_wait_for_jobs_that_exist_and_take_what_those_left() -> None:
+    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    left = {
+        name: {step["with"]["name"] for step in job["steps"] if _uses(step, "upload-artifact")}
+        for name, job in jobs.items()
+    }
+    taken = 0
+    for job in jobs.values():
+        needed = [job["needs"]] if "needs" in job else []
+        for step in job["steps"]:
+            if _uses(step, "download-artifact"):
+                taken += 1
+                assert any(step["with"]["name"] in left[name] for name in needed)
+    assert taken == 1
+
+
+def _uses(step: dict[str, str], action: str) -> bool:
+    return step.get("uses", "").startswith(f"actions/{action}@")
+
+
 def test_workflow_is_what_the_service_takes() -> None:
     command = [sys.executable, "-m", "check_jsonschema"]
     command += ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
