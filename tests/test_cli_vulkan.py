@@ -15,6 +15,20 @@ pytestmark = pytest.mark.vulkan
 MIB = 1 << 20
 
 
+def test_gpu_that_is_left_out_is_named_with_its_reason(session_cache: Path) -> None:
+    build = require_vulkan_build()
+    if not list(build.glob("llama_cpp/*/*ggml-cpu-x64*")):
+        pytest.skip("this Vulkan build is in one piece: it leaves nothing out")
+    ran = moelauncher(
+        *("chat", "--demo", "--basedir", session_cache / "command-line", "-p", "Hi"),
+        *("--max-tokens", "1", "--ctx", "512"),
+        **vulkan_environment(build, session_cache / "shaders"),
+        MOELAUNCHER_BROKEN_BACKENDS="vulkan",
+    )
+    assert ran.status == 0, ran.err
+    assert "The module “vulkan” is not used: it crashed here before." in ran.err
+
+
 def run(cache: Path, *arguments: str) -> Any:
     ran = moelauncher(
         *(arguments[0], "--demo", "--basedir", cache / "command-line", *arguments[1:], "--json"),

@@ -168,6 +168,7 @@ class Program(QObject):
         from moelauncher.gui.later_starts import LaterStarts
 
         self._later_starts = LaterStarts(self.window, self.session, self._paths.config)
+        self._later_starts.shows.connect(self.desk.welcome.put_away)
         self.session.sleep.listen(_sleep_source())
         self._meters.start()
         self._jobs.start(

@@ -71,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
             out_json(reply_document(text, reasoning, stats, report, session.forecast(plan)))
         else:
             note(placement_sentence(facts, report.placement))
+            for reason in session.why_no_gpu():
+                note(reason)
             _print_numbers(stats, report)
     finally:
         session.close()

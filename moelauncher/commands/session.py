@@ -33,7 +33,7 @@ from moelauncher.core.memory.auto_placement import Machine, forecast_on
 from moelauncher.core.memory.memory_forecast import MemoryForecast
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
-from moelauncher.engine.dry_run import make_acceptor
+from moelauncher.engine.dry_run import describe_build, make_acceptor
 from moelauncher.engine.llama_engine import LlamaEngine
 
 #: How long one wait for events lasts, so that Ctrl+C is noticed on every system.
@@ -60,6 +60,15 @@ class Session:
         if self._engine is not None:
             self._engine.close()
         self.child.close()
+
+    def why_no_gpu(self) -> tuple[str, ...]:
+        """The GPU modules that were left out, as sentences, where no GPU serves."""
+        if self.machine.gpus:
+            return ()
+        try:
+            return describe_build(self.child).notes
+        except LauncherError as error:
+            return (error.sentence,)
 
     def plan(self, wish: int | str = AUTO) -> Plan:
         """The placement for a stop, "all" or "auto"."""

@@ -34,6 +34,14 @@ class SettingsRefused(LauncherError):  # noqa: N818 - named for what happened
     """llama.cpp takes the file, but not with this context, KV type or batch."""
 
 
+class HelperCrashed(LauncherError):  # noqa: N818 - named for what happened
+    """The helper process ended over a request; ``reason``: its last words alone, a sentence."""
+
+    def __init__(self, message: str, hint: str = "", details: str = "", *, reason: str) -> None:
+        super().__init__(message, hint, details)
+        self.reason = reason
+
+
 class TemplateRefused(LauncherError):  # noqa: N818 - named for what happened
     """The model's chat template raised: another one, ChatML, may do."""
 

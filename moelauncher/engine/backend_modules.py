@@ -208,7 +208,8 @@ def _register(ggml: Any, file: Path) -> str | None:
     try:
         start = _open(file).ggml_backend_init
     except OSError as error:
-        return tr("its library does not load ({reason}).").format(reason=_plain(error, file))
+        reason = loader_words(error).replace(f"{file.parent}{os.sep}", "")
+        return tr("its library does not load ({reason}).").format(reason=reason)
     except AttributeError:
         return tr("{file} is no module of llama.cpp.").format(file=file.name)
     start.restype = ctypes.c_void_p
@@ -230,7 +231,7 @@ def _open(file: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(file))
 
 
-def _plain(error: OSError, file: Path) -> str:
-    """The loader's words without the folder, which is no news."""
+def loader_words(error: OSError) -> str:
+    """What the system's loader said of a library, without a full stop."""
     # In a package PyInstaller puts its own guess over them.
-    return str(error.__cause__ or error).replace(f"{file.parent}{os.sep}", "").strip().rstrip(".")
+    return str(error.__cause__ or error).strip().rstrip(".")

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.errors import Cancelled, HelperCrashed, LauncherError
 from moelauncher.core.translate import tr
 from moelauncher.engine.broken_backends import BrokenBackends, suspect_of
 
@@ -330,10 +330,11 @@ class Child:
 
     def _crash(self) -> LauncherError:
         reason, details = _last_words(*self._end())
-        return LauncherError(
+        return HelperCrashed(
             tr("llama.cpp refused this file: {reason}").format(reason=reason),
             tr("The file may be damaged, or need a newer llama.cpp."),
             details,
+            reason=reason,
         )
 
     def _end(self) -> tuple[list[str], int]:

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import HelperCrashed, LauncherError
 from moelauncher.core.program.doctor_facts import (
     INTEL,
     NVIDIA,
@@ -28,6 +28,7 @@ from moelauncher.core.program.doctor_facts import (
     vendor_name,
 )
 from moelauncher.core.translate import tr
+from moelauncher.engine.backend_modules import loader_words
 
 LOADER = "vulkan-1.dll" if sys.platform == "win32" else "libvulkan.so.1"
 #: Where drivers announce themselves on Linux.
@@ -107,6 +108,8 @@ def survey_vulkan(
     names = (drivers or driver_names)()
     try:
         answer = ask()
+    except HelperCrashed as error:
+        return VulkanSurvey(VULKAN_CRASHES, problem=error.reason, drivers=names)
     except LauncherError as error:
         return VulkanSurvey(VULKAN_CRASHES, problem=error.message, drivers=names)
     gpus = tuple(VulkanGpu(**gpu) for gpu in answer["gpus"])
@@ -142,7 +145,7 @@ def survey_here(loader: str = LOADER) -> dict[str, Any]:
     try:
         vulkan = _open(loader)
     except OSError as error:
-        return _answer(VULKAN_MISSING, problem=str(error))
+        return _answer(VULKAN_MISSING, problem=loader_words(error))
     instance = ctypes.c_void_p()
     application = _ApplicationInfo(_APPLICATION_INFO, None, b"moelauncher", 0, b"", 0, _API_1_1)
     create = _InstanceCreateInfo(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from moelauncher import __version__
 from moelauncher.gui.main_window import MainWindow
@@ -17,7 +17,13 @@ from moelauncher.gui.single_instance import FirstInstance, socket_name
 
 
 class LaterStarts(QObject):
-    """Listens from its making on. Call :meth:`close` in the end."""
+    """Listens from its making on. Call :meth:`close` in the end.
+
+    Signals:
+        shows: something is to be seen in the window now, so nothing may cover it.
+    """
+
+    shows = Signal()
 
     def __init__(self, window: MainWindow, session: Session, config: Path) -> None:
         """``config``: the folder whose window this is."""
@@ -37,6 +43,8 @@ class LaterStarts(QObject):
             self._window.showNormal()
         self._window.raise_()
         self._window.activateWindow()
+        if models or demo:
+            self.shows.emit()
         if models:
             self._session.library.add_paths(models)
         elif demo:
@@ -48,4 +56,5 @@ class LaterStarts(QObject):
             "other one."
         )
         text = text.format(other=version, own=__version__)
+        self.shows.emit()
         self._window.status.set_message(text, "warning")

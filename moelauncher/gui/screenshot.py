@@ -8,6 +8,7 @@ written. For documentation, and for the check of a built package. The window's t
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,15 +43,19 @@ class Screenshot(QObject):
         if self._settled >= _SETTLED_LOOKS:
             self._take()
         elif self._looks >= _PATIENCE_LOOKS:
-            _log.error("no screenshot: the window did not settle")
-            self._end(1)
+            self._fail("no screenshot: the window did not settle")
 
     def _take(self) -> None:
         if self._window.grab().save(str(self._file)):
             self._end(0)
         else:
-            _log.error("the screenshot could not be written to %s", self._file)
-            self._end(1)
+            self._fail(f"the screenshot could not be written to {self._file}")
+
+    def _fail(self, why: str) -> None:
+        _log.error("%s", why)
+        if sys.stderr is not None:  # a Windows program without a console has none
+            sys.stderr.write(f"moelauncher: {why}\n")
+        self._end(1)
 
     def _end(self, status: int) -> None:
         self._timer.stop()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QDialog, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -14,6 +16,7 @@ from moelauncher.app import program
 from moelauncher.core.program import settings as keys
 from moelauncher.core.program.doctor_facts import VULKAN_CRASHES, GpuSightings, VulkanSurvey
 from moelauncher.core.program.settings import Settings
+from moelauncher.gui.single_instance import socket_name
 from moelauncher.gui.theme import theme
 from tests.helpers.doctor_values import CPU, SIGHTINGS
 from tests.helpers.window_driver import WindowDriver
@@ -61,6 +64,44 @@ def test_somebody_with_a_wish_sees_no_first_page(start: Start) -> None:
     driver = start("--demo")
     driver.wait(lambda: not driver.program.session.library.is_scanning)
     assert driver.program.desk.welcome.isHidden()
+
+
+@pytest.mark.parametrize(
+    ("wish", "goes"), [({"models": ["a.gguf"]}, True), ({"demo": True}, True), ({}, False)]
+)
+def test_first_page_gives_way_to_what_a_later_start_wants(
+    start: Start, tmp_path: Path, wish: dict[str, object], goes: bool
+) -> None:
+    driver = start()
+    page = driver.program.desk.welcome
+    driver.wait(lambda: not page.isHidden())
+    name = socket_name(tmp_path / "base" / "config")
+    assert ask(driver, name, {"models": [], "demo": False, **wish}) == b"taken\n"
+    assert page.isHidden() == goes
+
+
+def test_later_start_of_another_version_is_told_where_it_can_be_read(
+    start: Start, tmp_path: Path
+) -> None:
+    driver = start()
+    page = driver.program.desk.welcome
+    driver.wait(lambda: not page.isHidden())
+    name = socket_name(tmp_path / "base" / "config")
+    ask(driver, name, {"models": [], "demo": False, "version": "9.9.9"})
+    assert page.isHidden()
+    assert "9.9.9" in driver.window.status.message.text()
+
+
+def ask(driver: WindowDriver, name: str, message: dict[str, object]) -> bytes:
+    """Say to the window what a later start of the program says; its answer."""
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    assert socket.waitForConnected(5000)
+    socket.write(json.dumps(message).encode() + b"\n")
+    driver.wait(lambda: socket.bytesAvailable() > 0)
+    answer = socket.readAll().data()
+    socket.disconnectFromServer()
+    return answer
 
 
 def test_doctor_looks_and_gives_a_report(start: Start) -> None:

@@ -117,6 +117,7 @@ def test_a_driver_that_crashes_ends_the_child_alone(tmp_path: Path, crash: int) 
     try:
         survey = survey_vulkan(lambda: child.request("vulkan"), lambda: ("broken_icd.json",))
         assert survey.state == VULKAN_CRASHES
+        assert survey.problem == "it crashed (SIGABRT)."
         assert survey.drivers == ("broken_icd.json",)
         assert child.request("devices")  # the next question is answered by another child
     finally:

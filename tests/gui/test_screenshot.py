@@ -43,6 +43,7 @@ def test_no_picture_is_a_failure(
     ended: list[int],
     settles: bool,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(screenshot, "_PATIENCE_LOOKS", 20)
     label = QLabel("window")
@@ -50,3 +51,4 @@ def test_no_picture_is_a_failure(
     Screenshot(label, lambda: settles, tmp_path / "no such folder" / "window.png")
     qtbot.waitUntil(lambda: bool(ended))
     assert ended == [1]
+    assert ("no such folder" if settles else "did not settle") in capsys.readouterr().err

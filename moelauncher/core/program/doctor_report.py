@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from moelauncher.core.program.doctor_facts import DoctorFacts
+from moelauncher.core.machine import BackendDevice
+from moelauncher.core.program.doctor_facts import (
+    VULKAN_ANSWERS,
+    VULKAN_CRASHES,
+    VULKAN_MISSING,
+    VULKAN_REFUSES,
+    DoctorFacts,
+)
 from moelauncher.core.program.machine_check import worst
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
@@ -40,20 +47,13 @@ def fact_rows(facts: DoctorFacts) -> list[tuple[str, str]]:
         ("llama.cpp", _build(facts)),
     ]
     if build.features:
-        rows.append((tr("features"), build.features))
+        rows.append((tr("features"), _features(build.features)))
     if build.cpu_variants:
         rows.append((tr("variants"), ", ".join(build.cpu_variants)))
     rows += [(tr("GPU on the bus"), _bus_gpu(facts, at)) for at in range(len(facts.sightings.bus))]
     rows += _meter_rows(facts)
     rows += _vulkan_rows(facts)
-    rows += [
-        (
-            tr("llama.cpp's device"),
-            f"{device.name}: {device.description}, {device.backend}, "
-            f"{format_bytes(device.free_bytes)} of {format_bytes(device.total_bytes)} free",
-        )
-        for device in facts.sightings.devices
-    ]
+    rows += [(tr("llama.cpp's device"), _device(device)) for device in facts.sightings.devices]
     rows += list(facts.folders.items())
     return [(label, hide_home(value)) for label, value in rows]
 
@@ -133,6 +133,21 @@ def _build(facts: DoctorFacts) -> str:
     return ", ".join([part for part in parts if part] + [build.library_folder])
 
 
+def _features(text: str) -> str:
+    """llama.cpp's "CPU : SSE3 = 1 | AVX = 1 |" as names; what it does not have is left out."""
+    return ", ".join(re.findall(r"(\w+) = 1\b", text)) or text
+
+
+def _device(device: BackendDevice) -> str:
+    what = f"{device.name}: {device.description}, {device.backend}"
+    if device.kind == "cpu":
+        return what  # it takes the whole of RAM for free
+    sizes = tr("{free} of {total} free").format(
+        free=format_bytes(device.free_bytes), total=format_bytes(device.total_bytes)
+    )
+    return f"{what}, {sizes}"
+
+
 def _bus_gpu(facts: DoctorFacts, at: int) -> str:
     card = facts.sightings.bus[at]
     driver = " ".join(part for part in (card.driver, card.driver_version) if part)
@@ -175,7 +190,14 @@ def _vulkan_rows(facts: DoctorFacts) -> list[tuple[str, str]]:
         for gpu in vulkan.gpus
     ]
     if not rows:
-        rows.append(("Vulkan", f"{vulkan.state}: {vulkan.problem}".rstrip(": ")))
+        states = {
+            VULKAN_MISSING: tr("its loader is missing"),
+            VULKAN_REFUSES: tr("it refuses"),
+            VULKAN_CRASHES: tr("its driver crashes"),
+            VULKAN_ANSWERS: tr("it lists no GPU"),
+        }
+        parts = (states[vulkan.state], vulkan.problem)
+        rows.append(("Vulkan", ": ".join(part for part in parts if part)))
     if vulkan.drivers:
         rows.append((tr("Vulkan drivers"), ", ".join(vulkan.drivers)))
     return rows

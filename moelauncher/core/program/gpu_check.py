@@ -49,8 +49,7 @@ def check_gpus(snapshot: MachineSnapshot, seen: GpuSightings) -> tuple[Verdict, 
     verdicts += _unused(snapshot, seen)
     if verdicts or seen.build.problem:
         return tuple(verdicts)
-    text = tr("No GPU was found; everything is computed by the processor.")
-    return (Verdict(WARNING, "GPU", text, tr("If there is one, install its driver.")),)
+    return (Verdict(WARNING, "GPU", *_none_found(seen)),)
 
 
 def first_glance(snapshot: MachineSnapshot, seen: GpuSightings) -> tuple[Verdict, ...]:
@@ -176,6 +175,19 @@ def _unused(snapshot: MachineSnapshot, seen: GpuSightings) -> Iterator[Verdict]:
         card = BusGpu(_maker(gpu), gpu.name, gpu.pci_address, gpu.driver or gpu.source, gpu.driver)
         text, advice = _why_unused(card, seen)
         yield Verdict(WARNING if usable else BAD, gpu.name, text, advice)
+
+
+def _none_found(seen: GpuSightings) -> tuple[str, str]:
+    """Nothing that computes was seen: that there is nothing, or what may hide it."""
+    state = seen.vulkan.state if seen.vulkan is not None else None
+    if state == VULKAN_CRASHES:
+        text = tr("The Vulkan driver crashes, so no GPU is used and the processor computes all.")
+        return text, tr("Update or remove the graphics driver, then run the doctor again.")
+    if state == VULKAN_MISSING:
+        text = tr("No GPU was found, and no Vulkan loader to find one; the processor computes all.")
+        return text, tr("If there is a GPU, install its driver with Vulkan.")
+    text = tr("No GPU was found; everything is computed by the processor.")
+    return text, tr("If there is one, install its driver.")
 
 
 def _why_unused(card: BusGpu, seen: GpuSightings) -> tuple[str, str]:

@@ -102,8 +102,8 @@ def _ram_speed(bytes_per_s: float | None) -> tuple[Verdict, ...]:
     subject = tr("RAM speed")
     if bytes_per_s < _SLOW_RAM:
         advice = tr(
-            "Two equal memory modules, and the memory profile (XMP, EXPO) switched on in the "
-            "BIOS, can double it: so fast experts in RAM answer."
+            "Experts in RAM answer only as fast as it is read: two equal memory modules, and the "
+            "memory profile (XMP, EXPO) switched on in the BIOS, can double it."
         )
         return (Verdict(WARNING, subject, text, advice),)
     return (Verdict(GOOD, subject, text),)
@@ -167,14 +167,14 @@ def _cpu(facts: DoctorFacts) -> tuple[Verdict, ...]:
             )
         )
     if physical_cores is not None and physical_cores < 4:
-        verdicts.append(
-            Verdict(
-                WARNING,
-                "CPU",
-                tr("The processor has few cores ({n}).").format(n=physical_cores),
-                tr("Experts in RAM are computed by it, so keep as many on the GPU as fit."),
-            )
+        text = tr("The processor has few cores ({n}).").format(n=physical_cores)
+        has_gpu = any(device.kind in ("gpu", "igpu") for device in facts.sightings.devices)
+        advice = (
+            tr("Experts in RAM are computed by it, so keep as many on the GPU as fit.")
+            if has_gpu
+            else tr("It computes everything here, so choose small models with few active experts.")
         )
+        verdicts.append(Verdict(WARNING, "CPU", text, advice))
     if verdicts:
         return tuple(verdicts)
     if best is None or physical_cores is None:

@@ -7,6 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from moelauncher.core.program.doctor_facts import (
+    VULKAN_ANSWERS,
+    VULKAN_CRASHES,
+    VULKAN_MISSING,
+    VULKAN_REFUSES,
+    VulkanSurvey,
+)
 from moelauncher.core.program.doctor_report import (
     fact_rows,
     hide_home,
@@ -14,7 +21,7 @@ from moelauncher.core.program.doctor_report import (
     report_text,
 )
 from moelauncher.core.program.machine_check import check_machine
-from tests.helpers.doctor_values import FACTS, facts
+from tests.helpers.doctor_values import CPU, FACTS, facts
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,27 @@ def test_report_has_every_fact_and_verdict_and_no_home(monkeypatch: pytest.Monke
         assert label in text and value in text
     assert all(verdict.subject in text for verdict in verdicts)
     assert "RTX 4070" in text and "570.86" in text and "Vulkan 1.4.303" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "problem", "row"),
+    [
+        (VULKAN_MISSING, "libvulkan.so.1: not found", "its loader is missing: libvulkan.so.1: not"),
+        (VULKAN_REFUSES, "it finds no driver", "it refuses: it finds no driver"),
+        (VULKAN_CRASHES, "it crashed (SIGABRT).", "its driver crashes: it crashed (SIGABRT)."),
+        (VULKAN_ANSWERS, "", "it lists no GPU"),
+    ],
+)
+def test_vulkan_without_gpus_is_said_in_words(state: str, problem: str, row: str) -> None:
+    rows = dict(fact_rows(facts(vulkan=VulkanSurvey(state, problem=problem))))
+    assert rows["Vulkan"].startswith(row)
+
+
+def test_processor_is_shown_without_llama_cpps_notation() -> None:
+    features = "CPU : SSE3 = 1 | AVX512 = 0 | AVX2 = 1 | REPACK = 1 | "
+    rows = dict(fact_rows(facts(features=features, devices=(CPU,))))
+    assert rows["features"] == "SSE3, AVX2, REPACK"
+    assert "free" not in rows["llama.cpp's device"]
 
 
 def test_document_says_all_of_it_in_values() -> None:

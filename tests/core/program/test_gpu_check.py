@@ -38,6 +38,7 @@ USED = "Vulkan0 (NVIDIA GeForce RTX 4070)"
 RADEON = BusGpu(AMD, "Radeon RX 7900 XTX", "0000:03:00.0", "amdgpu", None, 256 << 20)
 UNMATCHED = replace(SNAPSHOT, gpus=(replace(READING, device_name=None),))
 NO_DEVICE = {"devices": (CPU,)}
+CRASHES = VulkanSurvey(VULKAN_CRASHES, problem="it crashed (SIGABRT).")
 
 
 def check(snapshot: Any = SNAPSHOT, **changes: Any) -> dict[str, Verdict]:
@@ -123,6 +124,12 @@ def test_a_card_is_told_of_once() -> None:
 def test_no_gpu_at_all() -> None:
     nothing = check(replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=())
     assert nothing["GPU"].level == WARNING
+    crashes = check(replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(), vulkan=CRASHES)["GPU"]
+    assert "crashes" in crashes.text and "doctor again" in crashes.advice
+    missing = check(
+        replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(), vulkan=VulkanSurvey(VULKAN_MISSING)
+    )["GPU"]
+    assert "loader" in missing.text and "driver with Vulkan" in missing.advice
     screen = BusGpu("1a03", "ASPEED 2000", "0000:02:00.0", "ast")
     assert list(check(replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(screen,))) == ["GPU"]
     broken = replace(SIGHTINGS.build, problem="It does not start.")
