@@ -192,8 +192,8 @@ def _vulkan_rows(facts: DoctorFacts) -> list[tuple[str, str]]:
     if not rows:
         states = {
             VULKAN_MISSING: tr("its loader is missing"),
-            VULKAN_REFUSES: tr("it refuses"),
-            VULKAN_CRASHES: tr("its driver crashes"),
+            VULKAN_REFUSES: tr("it does not start"),
+            VULKAN_CRASHES: tr("its driver ends the program that asks"),
             VULKAN_ANSWERS: tr("it lists no GPU"),
         }
         parts = (states[vulkan.state], vulkan.problem)

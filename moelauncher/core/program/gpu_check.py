@@ -17,6 +17,7 @@ from moelauncher.core.program.doctor_facts import (
     NVIDIA,
     VULKAN_CRASHES,
     VULKAN_MISSING,
+    VULKAN_REFUSES,
     BusGpu,
     GpuSightings,
     VulkanGpu,
@@ -81,7 +82,7 @@ def all_used(seen: GpuSightings) -> bool:
 
 def _used(device: BackendDevice, reading: GpuReading | None) -> Verdict:
     subject = _subject(device)
-    if _is_software(device.description):
+    if is_software(device.description):
         text = tr("This is no real GPU but a program that imitates one.")
         return Verdict(WARNING, subject, text, tr("Install the driver of your GPU."))
     free = device.free_bytes if reading is None else reading.free_bytes
@@ -163,7 +164,7 @@ def _unused(snapshot: MachineSnapshot, seen: GpuSightings) -> Iterator[Verdict]:
     # A processor's own graphics beside a card that is used is no loss.
     idle = [card for card in cards if not any(_is_card(device, card) for device in usable)]
     for card in idle:
-        beside = any(not _is_software(device.description) for device in usable)
+        beside = any(not is_software(device.description) for device in usable)
         if beside and card.vendor != NVIDIA and len(cards) > 1:
             continue
         text, advice = _why_unused(card, seen)
@@ -186,6 +187,9 @@ def _none_found(seen: GpuSightings) -> tuple[str, str]:
     if state == VULKAN_MISSING:
         text = tr("No GPU was found, and no Vulkan loader to find one; the processor computes all.")
         return text, tr("If there is a GPU, install its driver with Vulkan.")
+    if state == VULKAN_REFUSES and seen.vulkan is not None and seen.vulkan.drivers:
+        text = tr("No Vulkan driver starts, so no GPU is used and the processor computes all.")
+        return text, tr("If there is a GPU, install its driver anew.")
     text = tr("No GPU was found; everything is computed by the processor.")
     return text, tr("If there is one, install its driver.")
 
@@ -253,7 +257,7 @@ def _get_vulkan_driver(card: BusGpu, seen: GpuSightings) -> str:
 def _is_card(device: BackendDevice, card: BusGpu) -> bool:
     if device.pci_address and card.pci_address:
         return device.pci_address == card.pci_address
-    return card.vendor == _vendor_in(device.description) and not _is_software(device.description)
+    return card.vendor == _vendor_in(device.description) and not is_software(device.description)
 
 
 def _is_listed(card: BusGpu, gpu: VulkanGpu) -> bool:
@@ -273,7 +277,8 @@ def _vendor_in(name: str) -> str:
     return INTEL if words & {"intel", "arc", "iris", "uhd"} else ""
 
 
-def _is_software(description: str) -> bool:
+def is_software(description: str) -> bool:
+    """Whether a device of that name is a program that imitates a GPU on the processor."""
     name = description.lower()
     return "llvmpipe" in name or "swiftshader" in name or "basic render" in name
 

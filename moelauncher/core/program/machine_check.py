@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.program.doctor_facts import DiskSpeed, DoctorFacts
-from moelauncher.core.program.gpu_check import check_gpus
+from moelauncher.core.program.gpu_check import check_gpus, is_software
 from moelauncher.core.translate import tr
 from moelauncher.core.units import GIB, format_bytes, format_duration
 from moelauncher.core.verdict import BAD, GOOD, WARNING, Verdict
@@ -168,7 +168,10 @@ def _cpu(facts: DoctorFacts) -> tuple[Verdict, ...]:
         )
     if physical_cores is not None and physical_cores < 4:
         text = tr("The processor has few cores ({n}).").format(n=physical_cores)
-        has_gpu = any(device.kind in ("gpu", "igpu") for device in facts.sightings.devices)
+        has_gpu = any(
+            device.kind in ("gpu", "igpu") and not is_software(device.description)
+            for device in facts.sightings.devices
+        )
         advice = (
             tr("Experts in RAM are computed by it, so keep as many on the GPU as fit.")
             if has_gpu

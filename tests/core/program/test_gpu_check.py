@@ -130,6 +130,9 @@ def test_no_gpu_at_all() -> None:
         replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(), vulkan=VulkanSurvey(VULKAN_MISSING)
     )["GPU"]
     assert "loader" in missing.text and "driver with Vulkan" in missing.advice
+    refuses = VulkanSurvey(VULKAN_REFUSES, problem="it finds no driver", drivers=("lvp_icd.json",))
+    no_driver = check(replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(), vulkan=refuses)["GPU"]
+    assert "No Vulkan driver starts" in no_driver.text and "anew" in no_driver.advice
     screen = BusGpu("1a03", "ASPEED 2000", "0000:02:00.0", "ast")
     assert list(check(replace(SNAPSHOT, gpus=()), **NO_DEVICE, bus=(screen,))) == ["GPU"]
     broken = replace(SIGHTINGS.build, problem="It does not start.")

@@ -11,7 +11,7 @@ import pytest
 from moelauncher.core.program.doctor_facts import DiskSpeed
 from moelauncher.core.program.machine_check import check_machine, worst
 from moelauncher.core.verdict import BAD, GOOD, WARNING, Verdict
-from tests.helpers.doctor_values import CPU, GIB, SNAPSHOT, facts
+from tests.helpers.doctor_values import CPU, GIB, GPU, SNAPSHOT, facts
 
 
 def check(snapshot: Any = SNAPSHOT, **changes: Any) -> dict[str, Verdict]:
@@ -55,6 +55,8 @@ def test_the_processor() -> None:
     assert few.level == WARNING and "on the GPU" in few.advice
     alone = check(replace(SNAPSHOT, gpus=()), physical_cores=2, devices=(CPU,))["CPU"]
     assert alone.level == WARNING and "GPU" not in alone.advice
+    software = replace(GPU, description="llvmpipe (LLVM 15.0.6, 256 bits)")
+    assert check(physical_cores=2, devices=(software, CPU))["CPU"].advice == alone.advice
     assert check(physical_cores=None)["CPU"].level == GOOD
     plain = {"cpu_variant": None, "cpu_variants": ()}
     assert check(features="CPU : AVX = 1 | F16C = 1 |", **plain)["CPU"].level == WARNING
