@@ -28,14 +28,15 @@ TEST_LIMIT_S = 1200
 _LAST_LINE = re.compile(r"(?:\d+ \w+(?:, )?)+ in [\d.]+s")
 _COUNT = re.compile(r"(\d+) (passed|failed|error|skipped|xfailed|xpassed)")
 _KEPT_BYTES = 4096
-_MEANING = {
+_COLUMNS = {
     "passed": "passed",
-    "xfailed": "failed as listed",
-    "xpassed": "listed and passed",
-    "skipped": "not for Windows",
+    "xfailed": "known failures",
+    "skipped": "skipped",
+    "xpassed": "known, but passed",
     "failed": "FAILED",
     "error": "ERRORS",
 }
+_ALWAYS_SHOWN = ("passed", "xfailed", "skipped")
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,14 @@ class Result:
 def run(arguments: Sequence[str], *, yes: bool) -> int:
     """Sets all up and runs the tests; returns 1 where any fails that is not listed.
 
-    ``arguments`` go to pytest; without any, all tests run, a room at a time.
+    ``arguments`` go to pytest; without any, all tests run, a room at a time. So do rooms and files
+    that are named, in their order, where nothing else is.
     """
     if not sys.platform.startswith("linux"):
         raise DevError("Wine runs Windows programs on Linux; on Windows, run the tests without it.")
     version = dev_llama.pinned_version(windows_python.PROJECT.read_text(encoding="utf-8"))
     build = windows_llama.windows_build(version)
-    parts = [list(arguments)] if arguments else [[room] for room in rooms(ROOT / "tests")]
+    parts = parts_of(arguments)
     steps = Steps(3 + len(parts))
     steps.begin("Looking for what the system must bring")
     provide_system(yes=yes, compiles=not build.finished)
@@ -92,6 +94,15 @@ def rooms(tests: Path) -> list[str]:
     }
     files = set(tests.glob("test_*.py"))
     return [path.relative_to(tests.parent).as_posix() for path in sorted(folders | files)]
+
+
+def parts_of(arguments: Sequence[str]) -> list[list[str]]:
+    """What each process of pytest gets: a room, or all ``arguments`` where options are among them
+    or tests are named more narrowly than by their file."""
+    paths = list(arguments) or rooms(ROOT / "tests")
+    if all((ROOT / path).exists() for path in paths):
+        return [[path] for path in paths]
+    return [paths]
 
 
 def provide_system(*, yes: bool, compiles: bool) -> None:
@@ -135,23 +146,31 @@ def counts_in(text: str) -> dict[str, int]:
 
 
 def report(results: Mapping[str, Result]) -> list[str]:
-    """A line a room, and one for all."""
-    total = dict.fromkeys(_MEANING, 0)
-    lines = []
+    """A table: a line a room, and one for all. What nothing came to has no column."""
+    total = {
+        kind: sum(result.counts.get(kind, 0) for result in results.values()) for kind in _COLUMNS
+    }
+    kinds = [kind for kind in _COLUMNS if total[kind] or kind in _ALWAYS_SHOWN]
+    rows = [["", "time", *(_COLUMNS[kind] for kind in kinds), ""]]
     for name, result in results.items():
-        for kind, number in result.counts.items():
-            total[kind] += number
-        verdict = "ok" if result.code == 0 else f"FAILED (exit code {result.code})"
-        words = in_words(result.counts)
-        lines.append(f"{name:24} {format_elapsed(result.elapsed_s):>12}  {verdict}: {words}")
-    elapsed = format_elapsed(sum(result.elapsed_s for result in results.values()))
-    return [*lines, f"{'all':24} {elapsed:>12}  {in_words(total)}"]
+        ending = "" if result.code == 0 else f"pytest's exit code {result.code}"
+        rows.append([name, *_figures(result.elapsed_s, result.counts, kinds), ending])
+    elapsed_s = sum(result.elapsed_s for result in results.values())
+    rows.append(["all", *_figures(elapsed_s, total, kinds), ""])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place in (0, len(row) - 1) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
-def in_words(counts: Mapping[str, int]) -> str:
-    """``120 passed, 3 failed as listed``."""
-    named = [f"{counts[kind]} {word}" for kind, word in _MEANING.items() if counts.get(kind)]
-    return ", ".join(named) or "no result"
+def _figures(elapsed_s: float, counts: Mapping[str, int], kinds: Sequence[str]) -> list[str]:
+    """A row's cells. A process that died before it could count has ``?``."""
+    cells = [str(counts.get(kind, 0)) if counts else "?" for kind in kinds]
+    return [format_elapsed(elapsed_s), *cells]
 
 
 class _Tail:

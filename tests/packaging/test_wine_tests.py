@@ -50,12 +50,28 @@ def test_the_last_line_is_what_counts() -> None:
     assert wine_tests.counts_in("Windows fatal exception: access violation") == {}
 
 
+def test_named_rooms_run_apart_and_narrower_choices_together() -> None:
+    assert ["tests/core"] in wine_tests.parts_of([])
+    assert wine_tests.parts_of(["tests/gui", "tests/core"]) == [["tests/gui"], ["tests/core"]]
+    for narrow in (["tests/core", "-k", "settings"], ["tests/test_cli.py::test_x", "tests/gui"]):
+        assert wine_tests.parts_of(narrow) == [narrow]
+
+
 def test_results_are_told_by_room_and_in_sum() -> None:
     results = {
-        "tests/core": wine_tests.Result(0, {"passed": 10, "xfailed": 2}, 61.0),
-        "tests/gui": wine_tests.Result(5, {}, 2.0),
+        "tests/core": wine_tests.Result(0, {"passed": 1000, "xfailed": 2}, 61.0),
+        "tests/gui": wine_tests.Result(1, {"passed": 9, "skipped": 3, "failed": 1}, 5.0),
+        "tests/hub": wine_tests.Result(5, {}, 2.0),
     }
-    lines = [line.split() for line in wine_tests.report(results)]
-    assert lines[0][-5:] == ["passed,", "2", "failed", "as", "listed"]
-    assert " ".join(lines[1]).endswith("FAILED (exit code 5): no result")
-    assert " ".join(lines[2]) == "all 1 min 3 s 10 passed, 2 failed as listed"
+    assert wine_tests.report(results) == [
+        "                 time  passed  known failures  skipped  FAILED",
+        "tests/core  1 min 1 s    1000               2        0       0",
+        "tests/gui         5 s       9               0        3       1  pytest's exit code 1",
+        "tests/hub         2 s       ?               ?        ?       ?  pytest's exit code 5",
+        "all         1 min 8 s    1009               2        3       1",
+    ]
+
+
+def test_without_a_failure_there_is_no_column_of_failures() -> None:
+    head, *_ = wine_tests.report({"tests/core": wine_tests.Result(0, {"passed": 1}, 1.0)})
+    assert head.split() == ["time", "passed", "known", "failures", "skipped"]
