@@ -19,6 +19,7 @@ import linux_packages
 import smoke
 from bundle_build import BUNDLE, ROOT, LocalPython, Places
 from dev_console import DevError, Steps, say
+from smoke_plan import Plan
 
 
 def build_linux(options: argparse.Namespace) -> None:
@@ -56,7 +57,7 @@ def build_linux(options: argparse.Namespace) -> None:
     if not options.no_smoke:
         steps.begin("Running what was built")
         program = bundle / "moelauncher"
-        smoke.run_smoke(smoke.Plan(program, places.work / "smoke", environment=smoke.screen_here()))
+        smoke.run_smoke(Plan(program, places.work / "smoke", environment=smoke.screen_here()))
         smoke.check_portable(program, places.work / "smoke-portable")
     if not options.only_bundle:
         steps.begin("Packages and checksums")

@@ -5,7 +5,8 @@
     python3 packaging/smoke.py FOLDER/moelauncher.exe           a Windows bundle, on Linux by Wine
 
 The same steps on both systems: the doctor, a chat with the sample model, the window with a
-picture of it and a file from the command line. Everything is written under one fresh folder.
+picture of it and a file from the command line, and an open window that a later start hands a file
+to and another one closes. Everything is written under one fresh folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,52 +29,16 @@ import bare_root
 import dev_system
 import wine_run
 from dev_console import DevError, format_elapsed, say
+from smoke_plan import Plan, Started, log_text, run
 
 QUESTION = "What is the capital of France?"
 ANSWER = "Paris"
-PATIENCE_S = 240
+LATER_MODEL = "größe 2.gguf"
+#: Of Qt where it paints into memory: a window there cannot come to the front.
+_NO_FRONT = "This plugin does not support raise()"
 _MAPPED_EXPERTS = "tensor overrides to CPU are used with mmap"
 #: Inside a bare root.
 _PROGRAM_THERE, _WORK_THERE = "/opt/moelauncher", "/work"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One run: the program, an empty folder for what it writes, and how to start it.
-
-    ``prefix`` comes before the program (entering another root, wine); ``program_there`` and
-    ``work_there`` are the same places as the started program sees them.
-    """
-
-    program: Path
-    work: Path
-    prefix: tuple[str, ...] = ()
-    program_there: str = ""
-    work_there: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    #: Whether a GPU must, or must not, be found; None where either will do.
-    gpu: bool | None = None
-    #: Warnings that are right here, by a part of their text.
-    expected_warnings: tuple[str, ...] = ()
-    #: On Windows the program for the commands is another one.
-    commands_program: str = ""
-
-    @property
-    def command(self) -> list[str]:
-        """What starts the commands."""
-        return [*self.prefix, self.commands_program or self.program_there or str(self.program)]
-
-    @property
-    def window(self) -> list[str]:
-        """What starts the window."""
-        return [*self.prefix, self.program_there or str(self.program)]
-
-    def there(self, name: str) -> str:
-        """A path in the work folder as the program sees it."""
-        if self.work_there:
-            separator = "\\" if "\\" in self.work_there else "/"
-            return f"{self.work_there}{separator}{name}"
-        return str(self.work / name)
 
 
 def run_smoke(plan: Plan, label: str = "here") -> dict[str, Any]:
@@ -82,28 +47,48 @@ def run_smoke(plan: Plan, label: str = "here") -> dict[str, Any]:
     (plan.work / "home").mkdir(parents=True)
     started_s = time.monotonic()
     base = ["--basedir", plan.there("base")]
-    version = _run(plan, plan.command, ["--version"]).strip()
-    doctor = _json(_run(plan, plan.command, ["doctor", "--json", *base]))
+    version = run(plan, plan.command, ["--version"]).strip()
+    doctor = _json(run(plan, plan.command, ["doctor", "--json", *base]))
     _check_doctor(doctor, plan)
     asked = ["-p", QUESTION, "--temp", "0", "--max-tokens", "32", "--json", "--ctx", "512"]
     # On Mesa's software device only small batches are computed right.
     asked += ["--ubatch", "8", "--cpu-moe", "all"] if plan.gpu else []
-    reply = _json(_run(plan, plan.command, ["chat", "--demo", *asked, *base]))
+    reply = _json(run(plan, plan.command, ["chat", "--demo", *asked, *base]))
     if ANSWER not in reply["text"]:
         raise DevError(f"The sample model answered {reply['text']!r}.")
     model = next(plan.work.joinpath("base").rglob("*.gguf"), None)
     if model is None:
         raise DevError("The sample model was not built under --basedir.")
     inside = str(model.relative_to(plan.work)).replace("/", "\\" if "\\" in plan.there("") else "/")
-    _run(plan, plan.window, ["--screenshot", plan.there("first.png"), *base])
-    _run(plan, plan.window, [plan.there(inside), "--screenshot", plan.there("model.png"), *base])
+    run(plan, plan.window, ["--screenshot", plan.there("first.png"), *base])
+    run(plan, plan.window, [plan.there(inside), "--screenshot", plan.there("model.png"), *base])
     for picture in ("first.png", "model.png"):
         _check_picture(plan.work / picture)
-    _check_logs(plan.work / "base" / "logs", plan.expected_warnings)
+    _hand_over(plan, model)
+    in_memory = plan.environment.get("QT_QPA_PLATFORM") == "offscreen"
+    expected = (*plan.expected_warnings, *([_NO_FRONT] if in_memory else []))
+    for folder in ("base", "later"):
+        _check_logs(plan.work / folder / "logs", expected)
     variant = doctor["cpu_variant"]
     elapsed = format_elapsed(time.monotonic() - started_s)
     say(f"      {label}: {version}, {variant}, {reply['tok_s']:.1f} tok/s, all good in {elapsed}")
     return {"doctor": doctor, "reply": reply}
+
+
+def _hand_over(plan: Plan, model: Path) -> None:
+    """An open window takes a file from a later start, and is closed by another."""
+    shutil.copyfile(model, plan.work / LATER_MODEL)
+    base = ["--basedir", plan.there("later")]
+    logs = plan.work / "later" / "logs"
+    window = Started(plan, plan.window, base)
+    try:
+        window.wait_for("listening for later starts", logs)
+        run(plan, plan.window, [plan.there(LATER_MODEL), *base])
+        window.wait_for(f"selected {plan.there(LATER_MODEL)}", logs)
+        run(plan, plan.window, ["--quit", *base])
+        window.output()
+    finally:
+        window.end()
 
 
 def check_portable(program: Path, work: Path) -> None:
@@ -117,7 +102,7 @@ def check_portable(program: Path, work: Path) -> None:
     folder = program.parent / "portable"
     folder.mkdir()
     try:
-        doctor = _json(_run(Plan(program, work), [str(program)], ["doctor", "--json"]))
+        doctor = _json(run(Plan(program, work), [str(program)], ["doctor", "--json"]))
         if Path(doctor["config"]).parent != folder or not (folder / "logs").is_dir():
             raise DevError(f"The portable copy writes to {doctor['config']}.")
     finally:
@@ -126,38 +111,6 @@ def check_portable(program: Path, work: Path) -> None:
     if left:
         raise DevError(f"The portable copy wrote into the home folder: {left}")
     say("      a portable copy keeps its things beside itself")
-
-
-def _run(plan: Plan, program: Sequence[str], arguments: Sequence[str]) -> str:
-    """Standard output. A word on standard error is a failure as well as an exit status is."""
-    environment = {
-        "HOME": plan.there("home"),
-        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-        "LANG": "C.UTF-8",
-        **plan.environment,
-    }
-    if sys.platform == "win32":
-        environment = {**os.environ, **plan.environment}
-    shown = " ".join(arguments)
-    try:
-        answer = subprocess.run(
-            [*program, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PATIENCE_S,
-            check=False,
-            cwd=plan.work,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DevError(f"moelauncher {shown}: no end after {PATIENCE_S} s.") from error
-    errors = answer.stderr.decode("utf-8", "replace").strip()
-    if answer.returncode or errors:
-        logs = _log_text(plan.work / "base" / "logs")[-3000:]
-        raise DevError(
-            f"moelauncher {shown}: exit code {answer.returncode}\n{errors[-3000:]}\nLogs:\n{logs}"
-        )
-    return answer.stdout.decode("utf-8", "replace")
 
 
 def _json(text: str) -> dict[str, Any]:
@@ -192,17 +145,12 @@ def _check_picture(file: Path) -> None:
 def _check_logs(folder: Path, expected: Sequence[str]) -> None:
     wrong = [
         line
-        for line in _log_text(folder).splitlines()
+        for line in log_text(folder).splitlines()
         if any(f" {level} " in line for level in ("WARNING", "ERROR", "CRITICAL"))
         and not any(text in line for text in expected)
     ]
     if wrong:
         raise DevError("The log has warnings:\n" + "\n".join(wrong[:20]))
-
-
-def _log_text(folder: Path) -> str:
-    files = sorted(folder.glob("*.log")) if folder.is_dir() else []
-    return "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
 
 
 # ------------------------------------------------------------------------- a bare system

@@ -28,6 +28,7 @@ from moelauncher.core.translate import install_translator
 from moelauncher.engine.llama_engine import ENGINE_THREAD
 from moelauncher.gui.job_threads import LEFT_BEHIND
 from moelauncher.gui.uncaught_errors import catch_what_is_left
+from moelauncher.meters.windows_foreground import let_server_come_to_front
 
 #: How long a thread may keep the interpreter while another one waits for it.
 SWITCH_INTERVAL_S = 0.0005
@@ -66,7 +67,8 @@ def _application() -> QApplication:
 def main(argv: Sequence[str] | None = None) -> int:
     """Open the window and run until it is closed; returns the exit status."""
     argv = sys.argv if argv is None else argv
-    if _handed_over(read_arguments(argv)):
+    arguments = read_arguments(argv)
+    if _handed_over(arguments) or arguments.quit:
         return 0
     program = build(argv)
     catch_what_is_left(program.window.status)
@@ -88,8 +90,14 @@ def _handed_over(arguments: argparse.Namespace) -> bool:
     """Whether a window that is open already took the arguments."""
     if arguments.screenshot is not None:
         return False
-    from moelauncher.gui.single_instance import hand_over, socket_name
+    from moelauncher.gui.single_instance import LaterStart, hand_over, socket_name
 
     _application()
-    models = [] if arguments.model is None else [arguments.model]
-    return hand_over(socket_name(app_paths(arguments.basedir).config), models, demo=arguments.demo)
+    start = LaterStart(
+        models=() if arguments.model is None else (arguments.model,),
+        demo=arguments.demo,
+        quits=arguments.quit,
+        activation_token=os.environ.get("XDG_ACTIVATION_TOKEN", ""),
+    )
+    name = socket_name(app_paths(arguments.basedir).config)
+    return hand_over(name, start, let_server_come_to_front)

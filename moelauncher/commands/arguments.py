@@ -272,9 +272,13 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--demo", action="store_true", help="select the sample model")
     add_basedir(parser)
-    parser.add_argument(
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument(
         "--screenshot",
         type=Path,
         metavar="FILE.png",
         help="save a picture of the window once all is shown, and end",
+    )
+    ends.add_argument(
+        "--quit", action="store_true", help="close the window that is open, as its own button does"
     )

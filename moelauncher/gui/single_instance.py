@@ -11,7 +11,8 @@ import getpass
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -28,6 +29,49 @@ _MOST_BYTES = 1 << 20
 _ANSWER = b"taken\n"
 
 
+@dataclass(frozen=True)
+class LaterStart:
+    """What a start was given while a window was open. Nothing: only the window is wanted."""
+
+    models: tuple[Path, ...] = ()
+    demo: bool = False
+    #: The window is to be closed.
+    quits: bool = False
+    version: str = __version__
+    #: Wayland's leave to come to the front, from the program that started that one.
+    activation_token: str = ""
+
+    def to_line(self) -> bytes:
+        """As it goes over the socket."""
+        document = {
+            # Relative names mean something in that process only.
+            "models": [str(path.expanduser().absolute()) for path in self.models],
+            "demo": self.demo,
+            "quit": self.quits,
+            "version": self.version,
+            "activation_token": self.activation_token,
+        }
+        return json.dumps(document, ensure_ascii=True).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> LaterStart | None:
+        """What :meth:`to_line` of any version made; None for anything else."""
+        try:
+            message = json.loads(line)
+            models = tuple(Path(text) for text in message["models"] if "\0" not in text)
+            version = message.get("version")
+            token = message.get("activation_token")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            return None
+        return cls(
+            models,
+            demo=message.get("demo") is True,
+            quits=message.get("quit") is True,
+            version=version if isinstance(version, str) else __version__,
+            activation_token=token if isinstance(token, str) and "\0" not in token else "",
+        )
+
+
 def socket_name(config: Path) -> str:
     """The name under which the window of this configuration folder listens."""
     try:
@@ -38,20 +82,21 @@ def socket_name(config: Path) -> str:
     return "moelauncher-" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:20]
 
 
-def hand_over(name: str, models: Sequence[Path], *, demo: bool = False) -> bool:
-    """Give the arguments to a running window; False where there is none that answers.
+def hand_over(
+    name: str, start: LaterStart, connected: Callable[[int], object] = lambda _: None
+) -> bool:
+    """Give ``start`` to a running window; False where there is none that answers.
 
-    Blocks for at most some seconds. Needs a QCoreApplication.
+    ``connected`` is called before that window hears of it, with the connection's descriptor (on
+    Windows the handle of a named pipe). Blocks for at most some seconds. Needs a
+    QCoreApplication.
     """
     socket = QLocalSocket()
     socket.connectToServer(name)
     if not socket.waitForConnected(_PATIENCE_MS):
         return False
-    # Relative names mean something here only.
-    paths = [str(path.expanduser().absolute()) for path in models]
-    document = {"models": paths, "demo": demo, "version": __version__}
-    message = json.dumps(document, ensure_ascii=True)
-    socket.write(message.encode("ascii") + b"\n")
+    connected(int(socket.socketDescriptor()))
+    socket.write(start.to_line())
     socket.flush()
     answer = b""
     while len(answer) < len(_ANSWER) and socket.waitForReadyRead(_PATIENCE_MS):
@@ -64,13 +109,10 @@ class FirstInstance(QObject):
     """Listens for later starts. Call :meth:`close` in the end.
 
     Signals:
-        asked(list, bool): paths that another start was given, and whether it wanted the sample.
-            An empty list: only the window is wanted.
-        other_version(str): that start was of another version of this program.
+        asked(LaterStart): there was another start.
     """
 
-    asked = Signal(list, bool)
-    other_version = Signal(str)
+    asked = Signal(object)
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -83,6 +125,8 @@ class FirstInstance(QObject):
             QLocalServer.removeServer(name)
             if not self._server.listen(name):
                 _log.warning("no single instance: %s", self._server.errorString())
+                return
+        _log.info("listening for later starts")
 
     @property
     def listening(self) -> bool:
@@ -107,17 +151,10 @@ class FirstInstance(QObject):
             return
         if not socket.canReadLine():
             return
-        line = bytes(socket.readLine().data())
-        try:
-            message = json.loads(line)
-            paths = [Path(text) for text in message["models"] if "\0" not in text]
-            demo = message.get("demo") is True
-            version = message.get("version", __version__)
-        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        start = LaterStart.from_line(bytes(socket.readLine().data()))
+        if start is None:
             socket.abort()
             return
         socket.write(_ANSWER)
         socket.flush()
-        self.asked.emit(paths, demo)
-        if isinstance(version, str) and version != __version__:
-            self.other_version.emit(version)
+        self.asked.emit(start)

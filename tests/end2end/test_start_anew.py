@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from tests.helpers.program_starts import ended, eventually, started
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,14 +24,6 @@ sys.exit(7)
 """
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="ends the second program by a signal")
 def test_a_new_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     base = tmp_path / "base"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
@@ -52,9 +41,14 @@ def test_a_new_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     eventually(running)
     pid = json.loads(markers[0].read_text(encoding="utf-8"))["pid"]
     assert pid != first.pid
+
+    def closed() -> bool:
+        # Again and again: it may not listen yet.
+        assert ended(started(base, ["--quit"])) == (0, "")
+        return not running()
+
     # It says nothing of an abnormal end, and ends in order itself.
-    os.kill(pid, signal.SIGINT)
-    eventually(lambda: not running())
+    eventually(closed)
     log = (base / "logs" / "moelauncher.log").read_text(encoding="utf-8")
     assert "ended abruptly" not in log
     assert (tmp_path / "errors").read_bytes() == b""

@@ -11,17 +11,26 @@ import pytest
 from PySide6.QtNetwork import QLocalSocket
 from pytestqt.qtbot import QtBot
 
-from moelauncher.gui.single_instance import FirstInstance, hand_over, socket_name
+from moelauncher import __version__
+from moelauncher.gui.single_instance import FirstInstance, LaterStart, hand_over, socket_name
 
 #: Another process, since the window's own event loop must answer while this one waits.
 _SECOND_START = """
 import sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication
-from moelauncher.gui.single_instance import hand_over
+from moelauncher.gui.single_instance import LaterStart, hand_over
 app = QCoreApplication([])
-models = [Path(text) for text in sys.argv[2:]]
-sys.exit(0 if hand_over(sys.argv[1], models) else 3)
+start = LaterStart(tuple(Path(text) for text in sys.argv[2:]))
+sys.exit(0 if hand_over(sys.argv[1], start, print) else 3)
+"""
+#: Ends with its connection made and nothing said.
+_ENDS_TOO_EARLY = """
+import sys
+from PySide6.QtCore import QCoreApplication
+from moelauncher.gui.single_instance import LaterStart, hand_over
+app = QCoreApplication([])
+hand_over(sys.argv[1], LaterStart(), lambda descriptor: sys.exit(7))
 """
 
 
@@ -40,13 +49,38 @@ def first(qtbot: QtBot, name: str) -> Iterator[FirstInstance]:
 
 
 def test_the_second_start_hands_over(qtbot: QtBot, first: FirstInstance, name: str) -> None:
-    asked: list[object] = []
-    first.asked.connect(lambda paths, demo: asked.append((paths, demo)))
+    asked: list[LaterStart] = []
+    first.asked.connect(asked.append)
     odd = ["größe 日本.gguf", "two\nlines.gguf"] if sys.platform != "win32" else ["größe.gguf"]
-    process = subprocess.Popen([sys.executable, "-c", _SECOND_START, name, *odd])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SECOND_START, name, *odd], stdout=subprocess.PIPE
+    )
     qtbot.waitUntil(lambda: process.poll() is not None, timeout=60_000)
     assert process.returncode == 0
-    assert asked == [([Path.cwd() / text for text in odd], False)]
+    assert asked == [LaterStart(tuple(Path.cwd() / text for text in odd))]
+    said, _ = process.communicate()
+    assert int(said) > 2  # the connection's descriptor
+
+
+def test_its_connection_is_shown_before_anything_is_said(
+    qtbot: QtBot, first: FirstInstance, name: str
+) -> None:
+    asked: list[LaterStart] = []
+    first.asked.connect(asked.append)
+    process = subprocess.Popen([sys.executable, "-c", _ENDS_TOO_EARLY, name])
+    qtbot.waitUntil(lambda: process.poll() is not None, timeout=60_000)
+    assert process.returncode == 7
+    # Answered after that one: nothing of it is still on its way.
+    socket = say(name, LaterStart(demo=True).to_line())
+    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
+    socket.close()
+    assert asked == [LaterStart(demo=True)]
+
+
+def test_a_start_goes_over_the_socket_and_comes_back() -> None:
+    start = LaterStart((Path("/a b.gguf").absolute(),), True, True, "9.9.9", "token-1")
+    assert LaterStart.from_line(start.to_line()) == start
+    assert LaterStart.from_line(LaterStart().to_line()) == LaterStart()
 
 
 def say(name: str, line: bytes) -> QLocalSocket:
@@ -59,30 +93,27 @@ def say(name: str, line: bytes) -> QLocalSocket:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("more", "version"),
     [
-        ('{"models": ["/a.gguf"], "demo": false}', []),  # of a version that did not say
-        ('{"models": ["/a.gguf"], "version": "9.9.9", "more": [1]}', ["9.9.9"]),
-        ('{"models": ["/a.gguf"], "version": 7}', []),
+        ("", __version__),  # of a version that did not say
+        (', "version": "9.9.9", "more": [1]', "9.9.9"),
+        (', "version": 7, "activation_token": "a\\u0000b"', __version__),
     ],
 )
 def test_copies_of_other_versions_hand_over_too(
-    qtbot: QtBot, first: FirstInstance, name: str, message: str, told: list[str]
+    qtbot: QtBot, first: FirstInstance, name: str, more: str, version: str
 ) -> None:
-    asked: list[object] = []
-    versions: list[str] = []
-    first.asked.connect(lambda paths, demo: asked.append((paths, demo)))
-    first.other_version.connect(versions.append)
-    socket = say(name, message.encode() + b"\n")
+    asked: list[LaterStart] = []
+    first.asked.connect(asked.append)
+    socket = say(name, f'{{"models": ["/a.gguf"], "demo": false{more}}}\n'.encode())
     qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
-    assert asked == [([Path("/a.gguf")], False)]
-    assert versions == told
+    assert asked == [LaterStart((Path("/a.gguf"),), version=version)]
     assert socket.bytesAvailable() or socket.waitForReadyRead(5000)
     assert socket.readAll().data() == b"taken\n"
 
 
 def test_without_a_window_there_is_nothing_to_hand_over_to(qapp: object, name: str) -> None:
-    assert not hand_over(name, [])
+    assert not hand_over(name, LaterStart())
 
 
 def test_folders_apart_have_windows_apart(tmp_path: Path) -> None:
@@ -104,8 +135,8 @@ def test_folders_apart_have_windows_apart(tmp_path: Path) -> None:
 def test_nonsense_is_dropped_and_the_window_goes_on(
     qtbot: QtBot, first: FirstInstance, name: str, line: bytes
 ) -> None:
-    asked: list[object] = []
-    first.asked.connect(lambda paths, demo: asked.append(paths))
+    asked: list[LaterStart] = []
+    first.asked.connect(asked.append)
     socket = say(name, line)
     qtbot.waitUntil(
         lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=10_000

@@ -8,12 +8,14 @@ from pathlib import Path
 import bare_root
 import pytest
 import smoke
+import smoke_plan
 from dev_console import DevError
+from smoke_plan import Plan
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a script")
 
 PROGRAM = """#!{python}
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
 given = sys.argv[1:]
 fault = {fault!r}
@@ -38,17 +40,33 @@ elif "--screenshot" in given:
     size = 10 if fault == "picture" else 20_000
     after("--screenshot").write_bytes(b"\\x89PNG" + b"x" * size)
     assert given[0] == "--screenshot" or Path(given[0]).name == "sample.gguf"
+else:
+    base = after("--basedir")
+    if "--quit" in given:
+        (base / ("not " * (fault == "stays") + "quit")).touch()
+    elif given[0] != "--basedir":
+        with (base / "logs" / "b.log").open("a", encoding="utf-8") as log:
+            log.write(f"INFO x: selected {{'another' if fault == 'deaf' else given[0]}}\\n")
+    else:
+        (base / "logs").mkdir(parents=True)
+        if fault == "ends":
+            sys.exit(0)
+        (base / "logs" / "b.log").write_text("INFO x: listening for later starts", "utf-8")
+        while not (base / "quit").exists():
+            time.sleep(0.01)
+        if fault == "late":
+            (base / "logs" / "b.log").write_text("2026-01-01 ERROR x: at the end")
 if fault == "stderr":
     print("libfoo: deprecated", file=sys.stderr)
 sys.exit(3 if fault == "status" else 0)
 """
 
 
-def plan_with(tmp_path: Path, fault: str, gpu: bool | None = None) -> smoke.Plan:
+def plan_with(tmp_path: Path, fault: str, gpu: bool | None = None) -> Plan:
     program = tmp_path / "moelauncher"
     program.write_text(PROGRAM.format(python=sys.executable, fault=fault), encoding="utf-8")
     program.chmod(0o755)
-    return smoke.Plan(program, tmp_path / "work", gpu=gpu)
+    return Plan(program, tmp_path / "work", gpu=gpu)
 
 
 def test_a_program_that_behaves_passes(tmp_path: Path) -> None:
@@ -66,6 +84,8 @@ def test_a_program_that_behaves_passes(tmp_path: Path) -> None:
         ("picture", "is no picture"),
         ("log", "WARNING x: odd"),
         ("gpu", "GPUs found"),
+        ("ends", "exit code 0"),
+        ("late", "ERROR x: at the end"),
     ],
 )
 def test_each_fault_fails(tmp_path: Path, fault: str, said: str) -> None:
@@ -73,13 +93,28 @@ def test_each_fault_fails(tmp_path: Path, fault: str, said: str) -> None:
         smoke.run_smoke(plan_with(tmp_path, fault, gpu=False))
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("deaf", "never logged “selected .*größe 2.gguf”"),
+        ("stays", "no end after"),
+    ],
+)
+def test_a_window_that_does_not_hear_later_starts_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    monkeypatch.setattr(smoke_plan, "PATIENCE_S", 5.0)
+    with pytest.raises(DevError, match=said):
+        smoke.run_smoke(plan_with(tmp_path, fault))
+
+
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "moelauncher"
     program.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
-    monkeypatch.setattr(smoke, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(smoke_plan, "PATIENCE_S", 0.3)
     with pytest.raises(DevError, match="no end after"):
-        smoke.run_smoke(smoke.Plan(program, tmp_path / "work"))
+        smoke.run_smoke(Plan(program, tmp_path / "work"))
 
 
 def test_the_screen_is_this_machines_or_none() -> None:
@@ -88,11 +123,11 @@ def test_the_screen_is_this_machines_or_none() -> None:
 
 
 def test_paths_are_those_that_the_program_sees(tmp_path: Path) -> None:
-    here = smoke.Plan(tmp_path / "p", tmp_path / "work")
+    here = Plan(tmp_path / "p", tmp_path / "work")
     assert here.there("base") == str(tmp_path / "work" / "base")
-    there = smoke.Plan(tmp_path / "p", tmp_path / "work", work_there="/inside/run")
+    there = Plan(tmp_path / "p", tmp_path / "work", work_there="/inside/run")
     assert there.there("base") == "/inside/run/base"
-    windows = smoke.Plan(tmp_path / "p", tmp_path / "work", work_there="Z:\\work")
+    windows = Plan(tmp_path / "p", tmp_path / "work", work_there="Z:\\work")
     assert windows.there("base") == "Z:\\work\\base"
 
 

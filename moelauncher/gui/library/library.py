@@ -6,6 +6,7 @@ the user added (settings), the program's own models, and other programs' caches.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,8 @@ from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.library.sample_builder import SampleBuilder
 from moelauncher.gui.library.verdicts import Verdicts
 from moelauncher.gui.services import Services
+
+_log = logging.getLogger(__name__)
 
 #: A folder that changes is looked at again when it has been quiet for this long.
 _QUIET_MS = 1000
@@ -308,6 +311,7 @@ class Library(QObject):
 
     def _remember_selected(self, entry: object) -> None:
         if isinstance(entry, CatalogEntry):
+            _log.info("selected %s", entry.path)
             self._services.state.set(_SELECTED, str(entry.path))
 
     def _complain(self, error: LauncherError) -> None:
