@@ -224,7 +224,7 @@ class Program(QObject):
         assert isinstance(devices, list)
         self._devices_seen = True
         self.desk.set_devices(devices)
-        self.session.planner.set_devices(devices)
+        self.session.machine.set_devices(devices)
         self.session.known.set_devices(devices)
         gpus = default_gpus(devices)
         backends = sorted({gpu.backend for gpu in gpus})

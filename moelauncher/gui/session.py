@@ -10,7 +10,6 @@ events (through :class:`EngineBridge`) are dispatched here and end at a desk:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
@@ -48,6 +47,8 @@ from moelauncher.gui.memory.live_apply import LiveApply
 from moelauncher.gui.memory.load_accounts import LoadAccounts
 from moelauncher.gui.memory.load_desk import LoadDesk, LoadEvent
 from moelauncher.gui.memory.load_outcome import LoadOutcome
+from moelauncher.gui.memory.machine_loan import MachineLoan
+from moelauncher.gui.memory.planned_machine import PlannedMachine
 from moelauncher.gui.memory.planner import Planner
 from moelauncher.gui.memory.profile_desk import ProfileDesk
 from moelauncher.gui.program.sleep_desk import SleepDesk
@@ -81,12 +82,21 @@ class Session(QObject):
         self.bridge = EngineBridge(services.make_engine, self)
         self.library = Library(window.model_list, services, self._jobs, self)
         accounts = LoadAccounts(LoadRecords(services.paths.loads_file), self)
-        self.planner = Planner(window, services, self._jobs, accounts, self)
+        self.machine = PlannedMachine(window, services, self._jobs, accounts, self)
+        self.planner = Planner(window, services, self._jobs, self.machine, accounts, self)
         self.outcome = LoadOutcome(window, self.planner, accounts, self.launch, self)
+        self.machine.weights_told.connect(self.outcome.weights_told)
         self._idle = IdleUnload(lambda: services.settings.get(keys.IDLE_UNLOAD_MINUTES), self)
         self.speeds = BestSpeeds(services.state, window.model_list)
         outlook = OutlookDesk(window, self.planner, services, self._jobs, self.speeds, self)
         self.known = KnownSpeeds(window, self.planner, services, outlook, self)
+        self._loan = MachineLoan(
+            lambda: self.state,
+            lambda: self._loads.loaded is not None,
+            unload=self.unload,
+            launch=self.launch,
+            parent=self,
+        )
         self.tuning = TuneDesk(
             window,
             self.planner,
@@ -94,25 +104,21 @@ class Session(QObject):
             self._jobs,
             self.known,
             outlook,
-            free_the_machine=self._free_for_tuning,
-            load_again=self._load_after_tuning,
-            parent=self,
+            self._loan,
+            self,
         )
-        self.answers = AnswersDesk(
-            window,
-            self.planner,
-            services,
-            self._jobs,
-            free_the_machine=self._free_for_tuning,
-            load_again=self._load_after_tuning,
-            parent=self,
-        )
+        self.answers = AnswersDesk(window, self.planner, services, self._jobs, self._loan, self)
         self.tuning.compare_wanted.connect(self.answers.offer)
         self.share = ShareDesk(window, self.known, self._jobs, self)
-        self._when_free: Callable[[], None] | None = None
-        self._load_after = False
         self.cards = CardDesk(
-            window, self.planner, self._jobs, self.known, self.speeds, outlook, self
+            window,
+            self.machine,
+            self.planner,
+            self._jobs,
+            self.known,
+            self.speeds,
+            outlook,
+            self,
         )
         self.chat = ChatSession(window, services, self)
         self.room = ContextWatch(
@@ -164,7 +170,7 @@ class Session(QObject):
             self,
         )
         self.downloads = Downloads(window, services, self)
-        self.profiles = ProfileDesk(window, services, self.planner, self)
+        self.profiles = ProfileDesk(window, services, self.machine, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
         self.state = SessionState.EMPTY
         self._waiting_text = ""  # the message that waits for a model that was freed
@@ -183,7 +189,7 @@ class Session(QObject):
         window.placement.live_toggled.connect(lambda on: services_state.set("live", on))
         self._live.due.connect(self._apply_live)
         self.state_changed.connect(self._apply_live)
-        self.state_changed.connect(self._tuning_may_begin)
+        self.state_changed.connect(self._loan.state_changed)
         self.state_changed.connect(self.sleep.state_changed)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
@@ -204,7 +210,7 @@ class Session(QObject):
         self.library.actions.loaded_path = lambda: self._loads.path_in_memory
         self.planner.plan_changed.connect(self._show)
         self.planner.plan_changed.connect(self._judge_list)
-        self.planner.machine_changed.connect(self._judge_list)
+        self.machine.changed.connect(self._judge_list)
         self._idle.idle.connect(self._idle_for_long)
         self.state_changed.connect(self._idle.state_changed)
 
@@ -228,27 +234,6 @@ class Session(QObject):
         self._loads.begin(
             facts, plan, keeps_chat=moves, asked_s=time.monotonic() if live_s is None else live_s
         )
-
-    def _free_for_tuning(self, then: Callable[[], None]) -> None:
-        """Unload what is loaded, then call ``then``; it comes back by _load_after_tuning."""
-        self._load_after = False
-        self._when_free = then
-        self._tuning_may_begin()
-
-    def _tuning_may_begin(self, _: object = None) -> None:
-        if self._when_free is None or self._is_busy():
-            return
-        if self._loads.loaded is not None:
-            self._load_after = True
-            self.unload()
-            return
-        then, self._when_free = self._when_free, None
-        then()
-
-    def _load_after_tuning(self) -> None:
-        if self.state is SessionState.READY or self._load_after:
-            self._load_after = False
-            self.launch()
 
     def _is_busy(self) -> bool:
         return self.state in BUSY_STATES
@@ -294,7 +279,7 @@ class Session(QObject):
 
     def on_snapshot(self, snapshot: MachineSnapshot) -> None:
         """The meters' newest word."""
-        self.planner.set_snapshot(snapshot)
+        self.machine.set_snapshot(snapshot)
         self.known.on_snapshot(snapshot)
         self._window.status.set_gpu(*self._texts.gpu(snapshot))
 
@@ -313,7 +298,7 @@ class Session(QObject):
         self._jobs.close()
         self.known.close_store()
 
-    def _judge_list(self) -> None:
+    def _judge_list(self, _: object = None) -> None:
         """Rows say how they would run here, at the present context."""
         machine, context = self.planner.machine, self.planner.choices().context
         self.library.set_machine(machine, context)

@@ -33,9 +33,9 @@ def pretend(program: app.Program, n_gpus: int) -> None:
     names = [f"CUDA{index}" for index in range(n_gpus)]
     devices = [BackendDevice(name, "RTX", "gpu", "CUDA", 23 * GIB, 24 * GIB) for name in names]
     readings = tuple(GpuReading("RTX", "NVML", 24 * GIB, GIB, 23 * GIB, name) for name in names)
-    planner = program.session.planner
-    planner.set_devices(devices)
-    planner.set_snapshot(
+    machine = program.session.machine
+    machine.set_devices(devices)
+    machine.set_snapshot(
         MachineSnapshot(time.monotonic(), 128 * GIB, 100 * GIB, GIB, gpus=readings)
     )
 

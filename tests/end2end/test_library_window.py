@@ -116,12 +116,12 @@ def test_a_profile_changes_what_is_left_free_and_is_remembered(
     session = driver.program.session
     driver.wait(lambda: session.planner.facts is not None)
     # As if the build had a card; nothing is loaded onto it.
-    session.planner.set_devices(
+    session.machine.set_devices(
         [BackendDevice("CUDA0", "A card", "gpu", "CUDA", 11 << 30, 12 << 30)]
     )
     session.profiles.choose("gaming")
     assert driver.widget(QPushButton, "profileButton").text() == "Gaming ▾"
-    assert session.planner._margins() == {"CUDA0": 4 << 30}
+    assert session.machine._margins() == {"CUDA0": 4 << 30}
     session.profiles.save_as("video & sound")
     session.profiles._fill()
     texts = [action.text() for action in session.profiles.menu.actions()]

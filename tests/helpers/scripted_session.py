@@ -172,7 +172,7 @@ class ScriptedWindow:
         qtbot.addWidget(self.window)
         self.session = Session(self.window, services)
         self.window.show()
-        self.session.planner.set_devices([DEVICE])
+        self.session.machine.set_devices([DEVICE])
         self.session.known.set_devices([DEVICE])
         self.see()
         self.select(model)

@@ -26,6 +26,7 @@ from moelauncher.core.speed.same_answers import (
 from moelauncher.gui.chats.answers_dialog import AnswersDialog
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.memory.machine_loan import MachineLoan
 from moelauncher.gui.memory.planner import Planner
 from moelauncher.gui.services import Services
 
@@ -41,19 +42,14 @@ class AnswersDesk(QObject):
         planner: Planner,
         services: Services,
         jobs: JobRunner,
-        *,
-        free_the_machine: Callable[[Callable[[], None]], None],
-        load_again: Callable[[], None],
+        loan: MachineLoan,
         parent: QObject | None = None,
     ) -> None:
-        """``free_the_machine`` unloads what is loaded and calls back once it is gone;
-        ``load_again`` loads what is in view where something was loaded before."""
         super().__init__(parent)
         self._planner = planner
         self._services = services
         self._jobs = jobs
-        self._free_the_machine = free_the_machine
-        self._load_again = load_again
+        self._loan = loan
         self._reference: AnswerChoices | None = None
         self._change: LaunchChoices | None = None
         self._titles = ("", "")
@@ -105,7 +101,7 @@ class AnswersDesk(QObject):
         self.dialog.set_running(True)
         self.dialog.set_progress(self.tr("freeing the memory"), None)
         self._cancel_asked = False
-        self._free_the_machine(self._begin)
+        self._loan.take(self._begin)
 
     def _begin(self) -> None:
         facts, reference, launch = self._planner.facts, self._reference, self._change
@@ -156,4 +152,4 @@ class AnswersDesk(QObject):
         if isinstance(found, SameAnswers):
             told = verdict(found, order_only=self._order_only)
             self.dialog.set_result(found, told, *self._titles)
-        self._load_again()
+        self._loan.give_back()

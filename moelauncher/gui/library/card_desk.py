@@ -17,6 +17,7 @@ from moelauncher.core.speed.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.memory_bars import short_device
+from moelauncher.gui.memory.planned_machine import PlannedMachine
 from moelauncher.gui.memory.planner import Planner
 from moelauncher.gui.speed.best_speeds import BestSpeeds
 from moelauncher.gui.speed.known_speeds import KnownSpeeds
@@ -38,6 +39,7 @@ class CardDesk(QObject):
     def __init__(
         self,
         window: MainWindow,
+        machine: PlannedMachine,
         planner: Planner,
         jobs: JobRunner,
         known: KnownSpeeds,
@@ -50,6 +52,7 @@ class CardDesk(QObject):
         self._speeds = speeds
         self._outlook = outlook
         self._window = window
+        self._machine = machine
         self._planner = planner
         self._jobs = jobs
         self._facts: ModelFacts | None = None
@@ -86,7 +89,7 @@ class CardDesk(QObject):
         self._ask()
 
     def _ask(self) -> None:
-        facts, machine = self._facts, self._planner.machine
+        facts, machine = self._facts, self._machine.now
         context = self._planner.choices().context
         if facts is None:
             return
@@ -95,7 +98,7 @@ class CardDesk(QObject):
         measured = "; ".join(text for text in (tuned, chats) if text)
         fitted = self._outlook.fitted(facts)
         basis = self._outlook.basis if fitted is None else SpeedBasis(fitted, MODEL)
-        labels = {d.name: short_device(d.description) for d in self._planner.devices}
+        labels = {d.name: short_device(d.description) for d in self._machine.devices}
         from moelauncher.core.library.model_card import card_of
 
         self._jobs.start(
@@ -129,7 +132,7 @@ class CardDesk(QObject):
         self.button.setEnabled(self._planner.facts is not None)
         # An open card follows the context and the machine.
         if self.dialog is not None and self._facts is not None:
-            now = (self._facts.path, self._planner.machine, self._planner.choices().context)
+            now = (self._facts.path, self._machine.now, self._planner.choices().context)
             if now != self._asked:
                 self._ask()
 

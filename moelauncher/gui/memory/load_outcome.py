@@ -54,7 +54,6 @@ class LoadOutcome(QObject):
         window.memory.report_requested.connect(self.show_report)
         accounts.compared.connect(self._compared)
         accounts.spilled.connect(self._spilled)
-        planner.weights_told.connect(self._weights_told)
 
     # What should be said first
 
@@ -143,9 +142,7 @@ class LoadOutcome(QObject):
         self._dialog.show()
         self._dialog.raise_()
 
-    # Inside
-
-    def _weights_told(self) -> None:
+    def weights_told(self) -> None:
         """What was loaded before the GPUs had spoken of its weights is compared now."""
         if self._loaded is None or not self._untold:
             return
@@ -160,6 +157,8 @@ class LoadOutcome(QObject):
         self._window.memory.set_loaded(report, weights_mapped=plan.choices.use_mmap)
         if comparison is not None and comparison.wrong and not report.mismatches:
             self._say_off(facts, comparison)
+
+    # Inside
 
     def _say_off(self, facts: ModelFacts, comparison: LoadComparison) -> None:
         text = self.tr(

@@ -6,17 +6,14 @@ child process and the numbers become exact. GUI thread; the asking is a pool job
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.memory.auto_placement import Machine, corrected
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.default_gpus import allowed_devices
 from moelauncher.core.memory.forecast import DryRunResult
 from moelauncher.core.memory.launch_plan import (
     IMAGINED_GPU,
@@ -24,24 +21,20 @@ from moelauncher.core.memory.launch_plan import (
     LaunchPlan,
     auto_choices,
     launch_plan,
-    machine_of,
 )
 from moelauncher.core.memory.slider import expert_slider
-from moelauncher.core.program import settings as keys
 from moelauncher.core.units import format_tokens
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.dry_run_desk import DryRunDesk
 from moelauncher.gui.memory.load_accounts import LoadAccounts
 from moelauncher.gui.memory.plan_advice import Advice, advise, untold
-from moelauncher.gui.memory.refused_weights import RefusedWeightsDesk
+from moelauncher.gui.memory.planned_machine import PlannedMachine
 from moelauncher.gui.memory.remembered_choices import RememberedChoices
 from moelauncher.gui.services import Services
 
 #: The slider rests when it has not moved for this long.
 REST_MS = 150
-#: A change of free memory below this is no reason to draw a new forecast.
-_NOTICEABLE_BYTES = 32 << 20
 
 
 class Planner(QObject):
@@ -49,21 +42,18 @@ class Planner(QObject):
 
     Signals:
         plan_changed: the plan, or what it says, is another one.
-        machine_changed: there is another amount of free memory, or another device.
         refused: LauncherError; llama.cpp does not take the selected file as it is set.
-        weights_told: the GPUs have said which weights of a model they refuse.
     """
 
     plan_changed = Signal()
-    machine_changed = Signal()
     refused = Signal(object)
-    weights_told = Signal()
 
     def __init__(
         self,
         window: MainWindow,
         services: Services,
         jobs: JobRunner,
+        machine: PlannedMachine,
         accounts: LoadAccounts,
         parent: QObject | None = None,
     ) -> None:
@@ -71,11 +61,8 @@ class Planner(QObject):
         self._accounts = accounts
         self._window = window
         self._pane = window.placement
-        self._services = services
         self._jobs = jobs
-        self._devices: Sequence[BackendDevice] = ()
-        self._snapshot: MachineSnapshot | None = None
-        self._machine = Machine()
+        self._machine = machine
         self._choices = RememberedChoices(services.state, services.settings)
         self._auto = False
         self._new = False
@@ -86,9 +73,6 @@ class Planner(QObject):
         self._dry_runs.refused.connect(self.refused)
         self.facts: ModelFacts | None = None
         self.plan: LaunchPlan | None = None
-        self._refused = RefusedWeightsDesk(services, jobs, self)
-        self._refused.learned.connect(self._machine_changed)
-        self._refused.answered.connect(self.weights_told)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
@@ -97,8 +81,7 @@ class Planner(QObject):
         self._pane.gpu_layers_changed.connect(self._moved)
         self._pane.options_changed.connect(self._options_changed)
         self._pane.auto_requested.connect(self.auto)
-        window.memory.leave_free_changed.connect(self._leave_free_changed)
-        accounts.learned.connect(self._machine_changed)
+        machine.changed.connect(self._machine_changed)
 
     # What comes in
 
@@ -111,6 +94,7 @@ class Planner(QObject):
         self._jobs.cancel("advice")
         self.save()
         self.facts = facts
+        self._machine.select(facts)
         self._advice = None
         if facts is None:
             self.plan = None
@@ -122,12 +106,11 @@ class Planner(QObject):
             self._window.memory.set_forecast(None)
             self.plan_changed.emit()
             return
-        self._refused.ask(facts, [gpu.name for gpu in self._machine.gpus])
         remembered = self._choices.of(facts)
         self._new = remembered is None
         self._auto = remembered is None or remembered.get("auto") is True
         values = self._choices.values(remembered or {}, facts)
-        slider = expert_slider(facts, self._machine.gpus or (IMAGINED_GPU,))
+        slider = expert_slider(facts, self.machine.gpus or (IMAGINED_GPU,))
         self._pane.set_layers(facts, None)
         if slider.dense:
             self._pane.set_gpu_layers(slider.gpu_layers, 0)
@@ -139,38 +122,9 @@ class Planner(QObject):
             self._take_auto()
         self._replan()
 
-    @property
-    def devices(self) -> Sequence[BackendDevice]:
-        """The devices that may be planned for."""
-        return self._devices
-
-    def set_devices(self, devices: Sequence[BackendDevice]) -> None:
-        """The GPUs of the installed llama.cpp build are known (now), or the user's choice of
-        them is another one."""
-        chosen = self._services.settings.get(keys.GPU_DEVICES)
-        allowed = allowed_devices(devices, chosen)
-        if allowed != tuple(self._devices):
-            self._devices = allowed
-            self._accounts.set_devices(self._devices)
-            self._machine_changed()
-
-    def set_snapshot(self, snapshot: MachineSnapshot) -> None:
-        """The meters' newest word."""
-        self._snapshot = snapshot
-        self._accounts.on_snapshot(snapshot)
-        self._window.memory.set_snapshot(snapshot)
-        self._machine_changed()
-
     def unloaded(self) -> None:
         """Nothing of ours is loaded any more."""
-        self._machine_changed()
-
-    def set_margins(self, leave_free_bytes: Mapping[str, int]) -> None:
-        """What is to stay free of each GPU; a device that is missing gets the usual margin."""
-        margins = dict(leave_free_bytes)
-        if margins != self._margins():
-            self._services.state.set("leave_free_bytes", margins)
-            self._machine_changed(anyway=True)
+        self._machine.look_again()
 
     def auto(self) -> None:
         """Place for the user: as many layers on the GPU as fit."""
@@ -209,7 +163,7 @@ class Planner(QObject):
     @property
     def machine(self) -> Machine:
         """What is planned for: the GPUs, and what is free."""
-        return self._machine
+        return self._machine.now
 
     def choices(self) -> LaunchChoices:
         """What the pane is set to, as the core names it."""
@@ -229,11 +183,11 @@ class Planner(QObject):
 
     def is_told(self, facts: ModelFacts, plan: LaunchPlan) -> bool:
         """Whether the plan's GPUs have said which of the weights they refuse."""
-        return self._refused.is_told(facts, [gpu.name for gpu in plan.placement.devices])
+        return self._machine.is_told(facts, plan)
 
     def as_told(self, facts: ModelFacts, plan: LaunchPlan) -> LaunchPlan:
         """``plan``, with what its GPUs have said of the weights since it was made."""
-        machine = replace(plan.machine, refused_weights=dict(self._refused.known))
+        machine = self._machine.as_told(plan.machine)
         if machine == plan.machine:
             return plan
         return launch_plan(facts, plan.choices, machine, self._dry_runs.known(facts, plan))
@@ -254,43 +208,10 @@ class Planner(QObject):
             self._take_auto()
         self._replan()
 
-    def _leave_free_changed(self, device: str, n_bytes: int) -> None:
-        margins = dict(self._margins())
-        margins[device] = int(n_bytes)
-        self._services.state.set("leave_free_bytes", margins)
-        self._machine_changed(anyway=True)
-
-    def _margins(self) -> Mapping[str, int]:
-        stored = self._services.state.get("leave_free_bytes")
-        if not isinstance(stored, dict):
-            return {}
-        return {
-            name: value
-            for name, value in stored.items()
-            if isinstance(name, str) and type(value) is int and value >= 0
-        }
-
-    def _machine_changed(self, anyway: bool = False) -> None:
-        machine = machine_of(
-            self._devices,
-            self._snapshot,
-            self._accounts.share(),
-            self._margins(),
-            self._services.settings.get(keys.LEAVE_FREE_BYTES),
-            records=self._accounts.records,
-            had_context=self._accounts.had_context,
-        )
-        machine = replace(machine, refused_weights=dict(self._refused.known))
-        if not anyway and _alike(machine, self._machine):
-            return
-        same_gpus = [gpu.name for gpu in machine.gpus] == [gpu.name for gpu in self._machine.gpus]
-        self._machine = machine
-        if not same_gpus:
-            self._refused.ask(self.facts, [gpu.name for gpu in machine.gpus])
-        self.machine_changed.emit()
+    def _machine_changed(self, anew: bool) -> None:
         if self.facts is None:
             return
-        if self._auto and (anyway or not same_gpus or self._outgrown()):
+        if self._auto and (anew or self._outgrown()):
             self._take_auto()
         self._replan()
 
@@ -298,13 +219,13 @@ class Planner(QObject):
         """Whether Auto's choice no longer fits, and there is no loaded model to disturb."""
         if self.facts is None or self._accounts.comparison is not None:
             return False
-        plan = launch_plan(self.facts, self.choices(), self._machine)
+        plan = launch_plan(self.facts, self.choices(), self.machine)
         return not all(gpu.fits for gpu in plan.forecast.gpus)
 
     def _take_auto(self) -> None:
         assert self.facts is not None
         self._tried.clear()
-        self._show_choices(auto_choices(self.facts, self.choices(), self._machine))
+        self._show_choices(auto_choices(self.facts, self.choices(), self.machine))
 
     def _show_choices(self, chosen: LaunchChoices) -> None:
         self._pane.set_values(
@@ -323,10 +244,10 @@ class Planner(QObject):
         facts = self.facts
         assert facts is not None
         choices = self.choices()
-        plan = launch_plan(facts, choices, self._machine)
+        plan = launch_plan(facts, choices, self.machine)
         known = self._dry_runs.known(facts, plan)
         if known is not None:
-            plan = launch_plan(facts, choices, self._machine, known)
+            plan = launch_plan(facts, choices, self.machine, known)
         advice = self._advice
         if advice is not None and advice.text and advice.basis == untold(plan.forecast):
             plan = replace(plan, forecast=replace(plan.forecast, text=advice.text))
@@ -370,7 +291,7 @@ class Planner(QObject):
         self._dry_runs.ask(facts, plan)
 
     def _ask_advice(self) -> None:
-        plan, facts, machine = self.plan, self.facts, self._machine
+        plan, facts, machine = self.plan, self.facts, self.machine
         if plan is None or facts is None:
             return
         self._jobs.start(
@@ -400,7 +321,7 @@ class Planner(QObject):
             return False
         choices = plan.choices
         self._tried.add(choices)
-        machine = corrected(facts, plan.placement, choices.context, self._machine, plan.forecast)
+        machine = corrected(facts, plan.placement, choices.context, self.machine, plan.forecast)
         chosen = auto_choices(facts, choices, machine)
         fits = all(gpu.fits for gpu in plan.forecast.gpus)
         if chosen == choices or (chosen in self._tried and fits):
@@ -412,17 +333,3 @@ class Planner(QObject):
 
 def _ignore(error: LauncherError) -> None:
     """Advice that cannot be given is not missed."""
-
-
-def _alike(one: Machine, other: Machine) -> bool:
-    """Whether a forecast on both reads the same."""
-    if [gpu.name for gpu in one.gpus] != [gpu.name for gpu in other.gpus]:
-        return False
-    if (one.margins, one.refused_weights) != (other.margins, other.refused_weights):
-        return False
-    pairs = [(one.ram_free_bytes, other.ram_free_bytes)]
-    pairs += [(a.free_bytes, b.free_bytes) for a, b in zip(one.gpus, other.gpus, strict=True)]
-    return all(
-        a == b or (a is not None and b is not None and abs(a - b) < _NOTICEABLE_BYTES)
-        for a, b in pairs
-    )

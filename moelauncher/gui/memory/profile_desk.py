@@ -19,7 +19,7 @@ from moelauncher.core.memory.profiles import (
     profiles_from,
 )
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.memory.planner import Planner
+from moelauncher.gui.memory.planned_machine import PlannedMachine
 from moelauncher.gui.services import Services
 from moelauncher.gui.theme import BORDER, CHIP_HEIGHT
 
@@ -27,19 +27,19 @@ _STATE = "profiles"
 
 
 class ProfileDesk(QObject):
-    """Keeps the profiles, and the planner to the chosen one."""
+    """Keeps the profiles, and the machine that is planned for to the chosen one."""
 
     def __init__(
         self,
         window: MainWindow,
         services: Services,
-        planner: Planner,
+        machine: PlannedMachine,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window = window
         self._state = services.state
-        self._planner = planner
+        self._machine = machine
         self.profiles = profiles_from(self._state.get(_STATE), self._state.get("leave_free_bytes"))
         self.button = QPushButton()
         self.button.setObjectName("profileButton")
@@ -56,7 +56,7 @@ class ProfileDesk(QObject):
         window.memory.title_row.insertWidget(1, self.button)
         QWidget.setTabOrder(window.memory.gauge, self.button)
         window.memory.leave_free_changed.connect(self._margin_changed)
-        planner.machine_changed.connect(self._apply)
+        machine.changed.connect(self._apply)
         self._show()
 
     def choose(self, name: str) -> None:
@@ -65,7 +65,7 @@ class ProfileDesk(QObject):
 
     def save_as(self, name: str) -> None:
         """Keep what is left free now under a name."""
-        margins = self._planner.machine.margins.leave_free_bytes
+        margins = self._machine.now.margins.leave_free_bytes
         self._take(self.profiles.save_as(name, margins))
 
     def delete(self, name: str) -> None:
@@ -87,18 +87,18 @@ class ProfileDesk(QObject):
         self._show()
         self._apply()
 
-    def _apply(self) -> None:
+    def _apply(self, _: object = None) -> None:
         self._update_button()
-        self._planner.set_margins(self.profiles.leave_free(self._planner.machine.gpus))
+        self._machine.set_margins(self.profiles.leave_free(self._machine.now.gpus))
 
     def _margin_changed(self, device: str, n_bytes: int) -> None:
         self.profiles = self.profiles.change(device, int(n_bytes))
         self._state.set(_STATE, self.profiles.to_stored())
-        # The planner heard of it first, and asked back for the margins as they were.
+        # The machine heard of it first, and asked back for the margins as they were.
         self._apply()
 
     def _update_button(self) -> None:
-        has_gpus = bool(self._planner.machine.gpus)
+        has_gpus = bool(self._machine.now.gpus)
         # Without a GPU a profile says nothing, and the verdict needs the room.
         self.button.setVisible(has_gpus)
         self.button.setToolTip(self.tr("What is left free for other programs, by profile"))

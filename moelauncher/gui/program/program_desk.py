@@ -121,7 +121,7 @@ class ProgramDesk(QObject):
         if keys.THEME.name in dialog.changed and isinstance(app, QApplication):
             apply_theme(app, settings.get(keys.THEME))
         if keys.GPU_DEVICES.name in dialog.changed:
-            self._session.planner.set_devices(self._devices)
+            self._session.machine.set_devices(self._devices)
         if keys.HF_CACHE.name in dialog.changed:
             self._session.library.refresh()
         if dialog.needs_restart:

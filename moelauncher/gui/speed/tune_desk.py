@@ -35,6 +35,7 @@ from moelauncher.core.speed.tune_text import decision_text
 from moelauncher.core.units import format_bytes, format_duration, format_tokens
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.memory.machine_loan import MachineLoan
 from moelauncher.gui.memory.planner import Planner
 from moelauncher.gui.services import Services
 from moelauncher.gui.speed.known_speeds import KnownSpeeds
@@ -62,13 +63,9 @@ class TuneDesk(QObject):
         jobs: JobRunner,
         known: KnownSpeeds,
         outlook: OutlookDesk,
-        *,
-        free_the_machine: Callable[[Callable[[], None]], None],
-        load_again: Callable[[], None],
+        loan: MachineLoan,
         parent: QObject | None = None,
     ) -> None:
-        """``free_the_machine`` unloads what is loaded and calls back once it is gone;
-        ``load_again`` loads what is in view where something was loaded before."""
         super().__init__(parent)
         self._window = window
         self._planner = planner
@@ -76,8 +73,7 @@ class TuneDesk(QObject):
         self._jobs = jobs
         self._known = known
         self._outlook = outlook
-        self._free_the_machine = free_the_machine
-        self._load_again = load_again
+        self._loan = loan
         self._search: SplitSearch | None = None
         self._runs: dict[int, list[Measurement]] = {}
         self._decision: SweepDecision | None = None
@@ -138,7 +134,7 @@ class TuneDesk(QObject):
         self.dialog.set_running(True)
         self.dialog.set_verdict("", False)
         self.dialog.set_progress(self.tr("freeing the memory"), None)
-        self._free_the_machine(lambda: self._begin(minutes))
+        self._loan.take(lambda: self._begin(minutes))
 
     def _begin(self, minutes: int) -> None:
         facts = self._planner.facts
@@ -282,7 +278,7 @@ class TuneDesk(QObject):
                 text += " " + last.busy_note
             can_take = last.decision.setting not in (None, plan.present)
             self.dialog.set_verdict(text, can_take)
-        self._load_again()
+        self._loan.give_back()
 
     def _take(self) -> None:
         search, decision = self._search, self._decision
@@ -302,7 +298,7 @@ class TuneDesk(QObject):
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
         self.dialog.close()
-        self._load_again()
+        self._loan.give_back()
 
     def _compare(self) -> None:
         search, decision = self._search, self._decision

@@ -65,7 +65,7 @@ def launch(driver: ScriptedWindow, **off_mib: float) -> None:
 
 
 def let_speak(driver: ScriptedWindow, card: Card) -> None:
-    with driver.signal(driver.session.planner.weights_told):
+    with driver.signal(driver.session.machine.weights_told):
         card.speaks.set()
 
 
