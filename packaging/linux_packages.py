@@ -23,7 +23,6 @@ from dev_console import DevError, say
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "packaging" / "linux"
-FONT = Path("truetype/dejavu/DejaVuSans.ttf")
 _LIBRARY_FOLDERS = ("/usr/lib64", "/usr/lib", "/lib64", "/lib")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _GLIBC_SYMBOL = re.compile(rb"GLIBC_(\d+)\.(\d+)")

@@ -227,7 +227,6 @@ class Controls:
     unload_enabled: bool
     send_enabled: bool
     stop_enabled: bool
-    slider_enabled: bool
     busy: bool
     status: str  # key of the status text: SessionState's value
 
@@ -256,7 +255,6 @@ def controls(
         send_enabled=state is SessionState.READY or (waiting and reload_on_send),
         stop_enabled=state in _ANSWERING or state is SessionState.MOVING,
         # Dragging only forecasts, so it is never in the way of what runs.
-        slider_enabled=selection is Selection.LOADABLE,
         busy=state in BUSY_STATES,
         status=state.value,
     )

@@ -47,9 +47,8 @@ class LoadedModules:
 
     #: The processor variant in use; None where the build has none to choose from.
     cpu_variant: str | None = None
-    #: Variants that this processor can run, best first; and those that it cannot.
+    #: Variants that this processor can run, best first.
     cpu_usable: tuple[str, ...] = ()
-    cpu_unusable: tuple[str, ...] = ()
     #: GPU interfaces that were loaded, and all that the build brings.
     gpu: tuple[str, ...] = ()
     gpu_found: tuple[str, ...] = ()
@@ -110,7 +109,6 @@ def load_modules(
     return LoadedModules(
         cpu_variant=variant,
         cpu_usable=tuple(usable),
-        cpu_unusable=tuple(sorted(v for v, score in scores.items() if not score)),
         gpu=tuple(gpu),
         gpu_found=tuple(sorted(name for name in modules if not name.startswith(_CPU_PREFIX))),
         not_loaded=not_loaded,

@@ -172,7 +172,6 @@ def describe_build(child: Child) -> InstalledBuild:
         modules=LoadedModules(
             cpu_variant=modules["cpu_variant"],
             cpu_usable=tuple(modules["cpu_usable"]),
-            cpu_unusable=tuple(modules["cpu_unusable"]),
             gpu=tuple(modules["gpu"]),
             gpu_found=tuple(modules["gpu_found"]),
             not_loaded=modules["not_loaded"],

@@ -26,7 +26,7 @@ _BUFFER_KINDS = {
     "compute": "compute",
     "output": "output",
 }
-_CACHE = re.compile(rf"size\s*=\s*{_NUMBER} MiB \(\s*(\d+) cells,\s*(\d+) layers")
+_CACHE = re.compile(rf"size\s*=\s*{_NUMBER} MiB \(\s*\d+ cells,\s*(\d+) layers")
 _LAYER_DEVICE = re.compile(r"layer\s+(\d+): dev = (\S+)")
 _ASSIGNED = re.compile(r"layer\s+(\d+) assigned to device (\S+?),")
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
@@ -52,7 +52,6 @@ class CacheReport:
 
     kind: str
     n_bytes: int
-    n_cells: int
     n_layers: int
     layer_devices: Mapping[int, str] = field(default_factory=dict)
 
@@ -69,7 +68,6 @@ class LoadLog:
     n_ctx: int | None = None
     flash_attention: bool | None = None
     warnings: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
 
     def bytes_of(self, kind: str) -> dict[str, int]:
         """Bytes per device name of one kind of buffer."""
@@ -104,7 +102,6 @@ class _Reader:
         self._layer_devices: dict[int, str] = {}
         self._offloaded: tuple[int, int] | None = None
         self._warnings: list[str] = []
-        self._errors: list[str] = []
         self._start_context()
 
     def _start_context(self) -> None:
@@ -124,15 +121,12 @@ class _Reader:
             n_ctx=self._n_ctx,
             flash_attention=self._flash,
             warnings=tuple(dict.fromkeys(self._warnings)),
-            errors=tuple(dict.fromkeys(self._errors)),
         )
 
     def read(self, level: str, text: str) -> None:
         if _FROM_THE_FILE.match(text):
             return
-        if level == "error":
-            self._errors.append(text)
-        elif level == "warning" and not any(words in text for words in _EXPECTED_WARNINGS):
+        if level == "warning" and not any(words in text for words in _EXPECTED_WARNINGS):
             self._warnings.append(text)
         if "constructing llama_context" in text:
             self._start_context()
@@ -167,7 +161,7 @@ class _Reader:
         kind = "recurrent" if "recurrent" in text else "kv"
         size = _bytes(match[1])
         layers = self._cache_layers
-        self._caches.append(CacheReport(kind, size, int(match[2]), int(match[3]), layers))
+        self._caches.append(CacheReport(kind, size, int(match[2]), layers))
         self._cache_layers = {}
 
 

@@ -142,7 +142,6 @@ def test_nothing_selected() -> None:
     assert (empty.launch_action, empty.launch_enabled) == (LaunchAction.LAUNCH, False)
     assert empty.why_not == "nothing_selected"
     assert not (empty.send_enabled or empty.stop_enabled or empty.unload_enabled)
-    assert not empty.slider_enabled
 
 
 def test_a_row_with_a_problem_cannot_be_launched() -> None:
@@ -174,7 +173,6 @@ def test_while_answering() -> None:
     assert not answering.send_enabled
     assert (answering.launch_action, answering.launch_enabled) == (LaunchAction.APPLY, True)
     assert answering.unload_enabled
-    assert answering.slider_enabled
     assert shown(S.GENERATING, same_model=True).why_not == "no_change"
     assert shown(S.GENERATING).why_not == "answering", "another model waits for the reply"
 

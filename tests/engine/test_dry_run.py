@@ -305,7 +305,7 @@ def test_devices_and_build_are_described_without_a_driver_in_this_process(child)
 
 def test_a_cache_on_two_gpus_is_shared_by_layers_and_by_their_sizes(moe, tmp_path):
     layers = {0: "CUDA0", 1: "CUDA0", 2: "CUDA1", 3: "CPU"}
-    log = LoadLog(caches=(CacheReport("kv", 600, 512, 4, layers),))
+    log = LoadLog(caches=(CacheReport("kv", 600, 4, layers),))
     alike = result_of(log, ["CUDA0", "CUDA1"], CONTEXT)
     assert alike.kv_bytes == {"CUDA0": 300, "CUDA1": 150, "RAM": 150}
     edited = edit_gguf(moe, tmp_path / "edited.gguf", {".attention.head_count_kv": (1, 1, 1, 3)})

@@ -30,14 +30,6 @@ def gpu(free_gib: float, name: str = "RTX") -> PlacementDevice:
     return PlacementDevice(name, round(free_gib * GIB), pretended=True)
 
 
-def q8_tensor(name: str, *shape: int) -> TensorInfo:
-    """A Q8_0 matrix: 34 bytes for 32 values."""
-    n_elements = 1
-    for length in shape:
-        n_elements *= length
-    return TensorInfo(name, shape, Q8_0, 0, n_elements // 32 * 34, n_elements)
-
-
 def made_facts(
     layers: Sequence[tuple[int, int]],
     *,

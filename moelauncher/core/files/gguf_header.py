@@ -45,7 +45,7 @@ class TensorInfo:
     """One row of the tensor table.
 
     ``shape`` is in ggml's order: ``shape[0]`` is the fastest-varying (row) dimension.
-    ``offset`` counts from the start of the file's data section, in the file's shard ``shard``.
+    ``offset`` counts from the start of the data section of its own file.
     """
 
     name: str
@@ -54,7 +54,6 @@ class TensorInfo:
     offset: int
     n_bytes: int
     n_elements: int
-    shard: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from moelauncher.core.files.ggml_types import GGML_TYPES, file_type_label
@@ -24,7 +24,6 @@ from moelauncher.core.files.known_architectures import (
 )
 from moelauncher.core.files.tensor_survey import TOKEN_EMBD, ModelKeys, TensorSurvey, whole_number
 from moelauncher.core.text_cleaning import display_name
-from moelauncher.core.translate import tr
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,6 @@ class LayerFacts:
     loaded: bool  # False: MTP blocks, which llama.cpp skips unless asked
     expert_bytes: int  # routed experts, biases included
     dense_bytes: int  # everything else: attention, norms, router, shared experts, dense FFN
-    #: Whether the block has a KV cache and a recurrent (or convolution) state of its own; some
-    #: hybrids have both in one block, a block that is only a feed-forward net has neither.
-    keeps_kv: bool = True
-    keeps_state: bool = False
 
     @property
     def holds_experts(self) -> bool:
@@ -85,10 +80,7 @@ class ModelFacts:
     rope_bytes: int = 0
     #: In the file, but never loaded: MTP blocks and tensors that llama.cpp ignores.
     not_loaded_bytes: int = 0
-    #: Why the slider has no stops, as a sentence; "" where it has some.
-    no_stops_reason: str = ""
     byte_order: str = "little"
-    tensor_bytes: int = 0  # the whole tensor table
 
     @property
     def expert_layers(self) -> tuple[int, ...]:
@@ -133,11 +125,7 @@ def facts_of(headers: Sequence[GgufHeader]) -> ModelFacts:
     themselves so far that no facts can be given.
     """
     metadata = _merged_metadata(headers)
-    tensors = tuple(
-        tensor if shard == 0 else replace(tensor, shard=shard)
-        for shard, header in enumerate(headers)
-        for tensor in header.tensors
-    )
+    tensors = tuple(tensor for header in headers for tensor in header.tensors)
     keys = ModelKeys(metadata)
     survey = TensorSurvey(keys, tensors)
     layers = _layers(keys, survey)
@@ -171,9 +159,7 @@ def facts_of(headers: Sequence[GgufHeader]) -> ModelFacts:
         rope_bytes=survey.rope_bytes,
         not_loaded_bytes=survey.ignored_bytes
         + sum(layer.expert_bytes + layer.dense_bytes for layer in layers if not layer.loaded),
-        no_stops_reason=_no_stops_reason(layers, bool(survey.single_experts)),
         byte_order=headers[0].byte_order,
-        tensor_bytes=sum(tensor.n_bytes for tensor in tensors),
     )
 
 
@@ -211,8 +197,6 @@ def _layers(keys: ModelKeys, survey: TensorSurvey) -> tuple[LayerFacts, ...]:
                 loaded=not is_mtp,
                 expert_bytes=block.expert_bytes,
                 dense_bytes=block.dense_bytes,
-                keeps_kv=keeps_kv and not is_mtp,
-                keeps_state=block.has_state and not is_mtp,
             )
         )
     return tuple(layers)
@@ -346,14 +330,3 @@ def _holds_only_mtp(keys: ModelKeys, tensors: Sequence[TensorInfo]) -> bool:
     return bool(keys.number("nextn_predict_layers")) and not any(
         tensor.name.startswith("blk.0.") for tensor in tensors
     )
-
-
-def _no_stops_reason(layers: Sequence[LayerFacts], unplaceable: bool) -> str:
-    if any(layer.holds_experts for layer in layers):
-        return ""
-    if unplaceable:
-        return tr(
-            "This old file stores every expert as a tensor of its own, so experts cannot be "
-            "placed, and today's llama.cpp does not load it. Download a newer conversion."
-        )
-    return tr("This model is dense: it has no experts to move.")

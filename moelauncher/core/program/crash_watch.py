@@ -23,7 +23,6 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.core.paths import made
 
 _MARKER = "running-*.json"
-_TRACE_LINES = 40
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,7 @@ class AbnormalEnd:
     path: str
     cpu_moe: int | None
     n_gpu_layers: int | None
-    #: The first lines of the trace; "" where the process was killed without a word.
-    trace: str
-    #: The trace's file, kept for a report; None without a trace.
+    #: The trace's file, kept for a report; None where the process was killed without a word.
     file: Path | None
 
 
@@ -134,11 +131,10 @@ class CrashWatch:
         return _is_process(pid)
 
     def _end_of(self, pid: int, facts: dict[str, object]) -> AbnormalEnd:
-        trace, file = "", None
+        file = None
         with contextlib.suppress(OSError):
             text = self._trace_file(pid).read_text(encoding="utf-8", errors="replace")
             if text.strip():
-                trace = "\n".join(text.splitlines()[:_TRACE_LINES])
                 file = self._folder / "last-crash.txt"
                 self._trace_file(pid).replace(file)
             else:
@@ -150,7 +146,6 @@ class CrashWatch:
             path=str(facts.get("path", "")),
             cpu_moe=_count(facts.get("cpu_moe")),
             n_gpu_layers=_count(facts.get("n_gpu_layers")),
-            trace=trace,
             file=file,
         )
 

@@ -12,9 +12,6 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-#: What a changed setting needs before it holds (facts: never load a model for a context).
-NOTHING, CONTEXT, RELOAD = "nothing", "context", "reload"
-
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
@@ -29,7 +26,6 @@ class Setting(Generic[T]):
     label: str
     help: str
     parse: Callable[[object], T]
-    needs: str = NOTHING
     #: For the dialog: the values to choose from, or empty.
     choices: tuple[str, ...] = ()
 

@@ -20,8 +20,6 @@ from moelauncher.core.damaged_file import set_aside
 from moelauncher.core.engine_protocol import Sampling
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.program.setting import (
-    CONTEXT,
-    RELOAD,
     Setting,
     flag,
     one_of,
@@ -78,7 +76,6 @@ N_CTX = Setting(
     "Context",
     "Tokens that the model can look back on. More needs more memory.",
     whole(1, 1 << 31),
-    CONTEXT,
 )
 KV_TYPE = Setting(
     "context.kv_type",
@@ -86,7 +83,6 @@ KV_TYPE = Setting(
     "KV cache",
     "How exactly the context is kept: q8_0 takes half the memory of f16, q4_0 a quarter.",
     one_of(KV_TYPES),
-    CONTEXT,
     KV_TYPES,
 )
 N_UBATCH = Setting(
@@ -95,7 +91,6 @@ N_UBATCH = Setting(
     "Prompt batch",
     "Prompt tokens computed at once. More reads prompts faster and takes more VRAM.",
     whole(1, 65536),
-    CONTEXT,
 )
 N_THREADS: Setting[int | None] = Setting(
     "engine.threads",
@@ -111,7 +106,6 @@ USE_MMAP = Setting(
     "Read weights through the system's file cache: quick to load again, and memory is given "
     "back under pressure.",
     flag,
-    RELOAD,
 )
 BACKENDS = Setting(
     "engine.backends",

@@ -9,7 +9,6 @@ import pytest
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.program import settings as s
-from moelauncher.core.program.setting import CONTEXT, NOTHING, RELOAD
 from moelauncher.core.program.settings import ALL_SETTINGS, Settings
 
 
@@ -75,7 +74,6 @@ def test_names_are_unique_and_defaults_are_allowed() -> None:
         assert setting.parse(setting.default) == setting.default
         assert setting.label
         assert setting.help
-        assert setting.needs in (NOTHING, CONTEXT, RELOAD)
 
 
 def test_unknown_keys_are_kept(path: Path) -> None:
