@@ -86,7 +86,8 @@ def load_modules(
         reason = _unwanted(name, environ)
         if reason is None:
             announce(name)
-            reason = _register(ggml, modules[name])
+            # Who put a folder beside the others wants its GPUs, and is told where there are none.
+            reason = _register(ggml, modules[name], needs_device=modules[name].parent != folder)
         if reason is None:
             gpu.append(name)
         elif reason:
@@ -199,7 +200,17 @@ def _score(file: Path) -> int:
     return int(function())
 
 
-def _register(ggml: Any, file: Path) -> str | None:
+class _Registry(ctypes.Structure):
+    """The beginning of ggml_backend_reg."""
+
+    _fields_ = [
+        ("api_version", ctypes.c_int),
+        ("get_name", ctypes.c_void_p),
+        ("get_device_count", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)),
+    ]
+
+
+def _register(ggml: Any, file: Path, *, needs_device: bool = False) -> str | None:
     """Put the module into the registry; the reason, a sentence, where that fails."""
     # Not by ggml_backend_load: that takes no path outside the code page of Windows, and says
     # nothing there about why a library does not load.
@@ -211,13 +222,16 @@ def _register(ggml: Any, file: Path) -> str | None:
     except AttributeError:
         return tr("{file} is no module of llama.cpp.").format(file=file.name)
     start.restype = ctypes.c_void_p
-    registry = start()
-    if not registry:
+    address = start()
+    if not address:
         return tr("its driver is missing or does not start.")
-    version = ctypes.c_int.from_address(registry).value
-    if version != _API_VERSION:
+    registry = _Registry.from_address(address)
+    if registry.api_version != _API_VERSION:
         return tr("it belongs to another version of llama.cpp.")
-    ggml.ggml_backend_register(ctypes.c_void_p(registry))
+    if needs_device and not registry.get_device_count(address):
+        # CUDA's module starts without a driver, too.
+        return tr("it finds no GPU, or its driver is missing or too old.")
+    ggml.ggml_backend_register(ctypes.c_void_p(address))
     return None
 
 

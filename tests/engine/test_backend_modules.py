@@ -68,7 +68,7 @@ def test_both_systems_names_are_modules(tmp_path: Path) -> None:
 @linux_only
 def test_a_module_may_lie_in_a_folder_with_its_own_libraries(folder: Path) -> None:
     (folder / "cuda").mkdir()
-    make_module(folder / "cuda", "cuda")
+    make_module(folder / "cuda", "cuda", n_devices=1)
     assert find_modules(folder)["cuda"] == folder / "cuda" / "libggml-cuda.so"
     modules, n_registered = load(folder)
     assert modules.gpu == ("cuda",) and n_registered == 2
@@ -77,6 +77,19 @@ def test_a_module_may_lie_in_a_folder_with_its_own_libraries(folder: Path) -> No
     # One that lies beside the others is the packager's own.
     make_module(folder, "cuda")
     assert find_modules(folder)["cuda"] == folder / "libggml-cuda.so"
+
+
+@linux_only
+def test_an_addition_that_finds_no_gpu_is_named_and_left_out(folder: Path) -> None:
+    (folder / "cuda").mkdir()
+    make_module(folder / "cuda", "cuda")
+    make_module(folder, "vulkan")
+    modules, n_registered = load(folder)
+    assert (modules.gpu, n_registered) == (("vulkan",), 2)
+    assert modules.not_loaded == {
+        "cuda": "The module “cuda” is not used: it finds no GPU, or its driver is missing or too "
+        "old."
+    }
 
 
 @linux_only

@@ -16,7 +16,7 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <stddef.h>
 static const char *name(void *reg) { return "Stub"; }
-static size_t count(void *reg) { return 0; }
+static size_t count(void *reg) { return DEVICES; }
 static void *device(void *reg, size_t index) { return NULL; }
 static void *address(void *reg, const char *symbol) { return NULL; }
 static struct {
@@ -29,13 +29,21 @@ void *ggml_backend_init(void) { if (CRASH) abort(); return START ? &registry : N
 
 
 def make_module(
-    folder: Path, name: str, *, score: int = 1, crash: bool = False, start: bool = True, version=2
+    folder: Path,
+    name: str,
+    *,
+    score: int = 1,
+    crash: bool = False,
+    start: bool = True,
+    version: int = 2,
+    n_devices: int = 0,
 ) -> Path:
     """``libggml-NAME.so`` in ``folder``."""
     target = folder / f"libggml-{name}.so"
     source = folder / "stub.c"
     source.write_text(SOURCE, encoding="utf-8")
     defines = {"SCORE": score, "CRASH": int(crash), "START": int(start), "VERSION": version}
+    defines["DEVICES"] = n_devices
     compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
     flags = [f"-D{key}={value}" for key, value in defines.items()]
     subprocess.run(
