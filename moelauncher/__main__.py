@@ -2,7 +2,7 @@
 
 import sys
 
-from moelauncher.cli import main
+from moelauncher.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,6 @@ arguments, 130 after Ctrl+C. Without a command it opens the window; Qt is import
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +18,9 @@ from moelauncher import __version__
 from moelauncher.commands.arguments import add_basedir, add_window_arguments
 from moelauncher.commands.terminal import OutputLost, note, prepare_streams
 from moelauncher.core.errors import Cancelled, LauncherError, WrongArguments
+from moelauncher.core.log_file import LogSetup
+from moelauncher.core.paths import app_paths
+from moelauncher.core.quiet_import import import_quietly
 from moelauncher.core.translate import tr
 
 #: Command name to the module that runs it, and its line in the help.
@@ -84,11 +86,7 @@ def _run(arguments: list[str]) -> int:
     name, before, after = _split_at_command(arguments)
     if name is None:
         return _open_window(arguments)
-    # Here, not at the top: Ctrl+C while modules load must end as quietly as later.
-    from moelauncher.core.log_file import LogSetup
-    from moelauncher.core.paths import app_paths
-
-    command = importlib.import_module(f"moelauncher.commands.{_COMMANDS[name][0]}")
+    command = import_quietly(f"moelauncher.commands.{_COMMANDS[name][0]}")
     parser = _command_parser(name, command)
     options = parser.parse_args([*before, *after])
     log = LogSetup(app_paths(options.basedir).command_log_file)
@@ -153,7 +151,7 @@ def _open_window(arguments: list[str]) -> int:
             tr("In a terminal, use moelauncher chat, plan, list, bench or doctor."),
         )
     try:
-        app = importlib.import_module("moelauncher.app")
+        app = import_quietly("moelauncher.app")
     except ImportError as error:
         raise LauncherError(
             tr("The window cannot be opened: {reason}.").format(reason=error),

@@ -1,8 +1,8 @@
-"""Where the packaged program starts. The same command line as everywhere: see moelauncher.cli."""
+"""Where the packaged program starts. The same command line as everywhere: see moelauncher.start."""
 
 import sys
 
-from moelauncher.cli import main
+from moelauncher.start import main
 
 if __name__ == "__main__":
     sys.exit(main())
