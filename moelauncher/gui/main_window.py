@@ -23,9 +23,7 @@ from PySide6.QtGui import (
     QShortcut,
 )
 from PySide6.QtWidgets import (
-    QFrame,
     QMainWindow,
-    QScrollArea,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -34,6 +32,7 @@ from PySide6.QtWidgets import (
 from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.chats.chats_pane import ChatsPane
 from moelauncher.gui.controls.pane import rule
+from moelauncher.gui.controls.scroll_column import ScrollColumn
 from moelauncher.gui.library.model_heading import ModelHeading
 from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.memory.memory_pane import MemoryPane
@@ -79,28 +78,6 @@ class _DropHint(QWidget):
         painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, text)
 
 
-class _RightSide(QScrollArea):
-    """Scrolls up and down only, so it is never narrower than what it holds."""
-
-    def __init__(self, content: QWidget) -> None:
-        super().__init__()
-        self.setObjectName("rightSide")
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._content = content
-        self.setWidget(content)
-        content.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest and watched is self._content:
-            least = self._content.minimumSizeHint().width()
-            bar = self.verticalScrollBar().sizeHint().width()
-            self.setMinimumWidth(max(RIGHT_MINIMUM, least + bar))
-        return super().eventFilter(watched, event)
-
-
 class MainWindow(QMainWindow):
     """All panes as attributes: model_list, heading, chat, memory, placement, speed, status, log.
     ``center`` holds them all.
@@ -132,14 +109,10 @@ class MainWindow(QMainWindow):
         self.log = LogPane()
 
         self._columns = self._splitter(Qt.Orientation.Horizontal)
-        for index, (pane, least) in enumerate(
-            (
-                (self._left(), LEFT_MINIMUM),
-                (self._middle(), MIDDLE_MINIMUM),
-                (self._right(), RIGHT_MINIMUM),
-            )
-        ):
-            pane.setMinimumWidth(least)
+        left, middle, right = self._left(), self._middle(), self._right()
+        left.setMinimumWidth(LEFT_MINIMUM)
+        middle.setMinimumWidth(MIDDLE_MINIMUM)
+        for index, pane in enumerate((left, middle, right)):
             self._columns.addWidget(pane)
             # The chat takes what a larger window brings.
             self._columns.setStretchFactor(index, 1 if index == 1 else 0)
@@ -206,7 +179,9 @@ class MainWindow(QMainWindow):
         column.addWidget(self.placement)
         column.addWidget(rule())
         column.addWidget(self.speed, 1)
-        return _RightSide(content)
+        side = ScrollColumn(content, RIGHT_MINIMUM)
+        side.setObjectName("rightSide")
+        return side
 
     def _usual_size(self) -> None:
         screen = QGuiApplication.primaryScreen()

@@ -16,6 +16,7 @@ def filled_style_sheet(tokens: Mapping[str, str]) -> str:
 
 _SHEET = """
 QMainWindow, QDialog, QWidget[panel="true"] { background: $window; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QLabel { background: transparent; color: $text; }
 QLabel:disabled { color: $disabled; }
 QLabel[tone="muted"] { color: $muted; }

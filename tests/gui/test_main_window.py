@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from moelauncher.core.session_state import Selection, SessionState, controls
 from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.library.model_list_pane import ModelListPane
-from moelauncher.gui.main_window import MainWindow
+from moelauncher.gui.main_window import MINIMUM_SIZE, MainWindow
 from tests.helpers.memory_values import GIB, MIB, device, forecast, snapshot
 
 TOO_MUCH = (
@@ -101,6 +101,23 @@ def test_nothing_is_cut_at_any_size(qtbot, window: MainWindow, width: int, heigh
         assert pane.width() >= pane.minimumSizeHint().width()
     if scroll.widget().height() > scroll.viewport().height():
         assert scroll.verticalScrollBar().maximum() > 0
+
+
+def test_at_1280_by_800_more_options_fit_with_one_gpu(qtbot, window: MainWindow) -> None:
+    shown(qtbot, window, 1280, 800)
+    window.speed.build_plot()
+    window.memory.set_snapshot(snapshot())
+    window.memory.set_forecast(forecast(device("CUDA0", recurrent_bytes=MIB * 60)))
+    window.placement.more_button.setChecked(True)
+    qtbot.wait(1)
+    assert window.findChild(QScrollArea, "rightSide").verticalScrollBar().maximum() == 0
+
+
+def test_a_smallest_window_without_models_has_room_for_what_to_do(qtbot, window) -> None:
+    shown(qtbot, window, MINIMUM_SIZE.width(), MINIMUM_SIZE.height())
+    assert window.size() == MINIMUM_SIZE
+    for pane in (window.model_list, window.chats):
+        assert pane.height() >= pane.minimumSizeHint().height()
 
 
 @pytest.mark.parametrize("n_gpus", [1, 2])

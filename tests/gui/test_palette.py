@@ -10,6 +10,7 @@ from moelauncher.gui.palette import DARK, LIGHT, SEGMENT, Palette, contrast, hat
 TEXTS = (
     "text",
     "muted",
+    "disabled",
     "accent_text",
     "good",
     "warn",

@@ -7,7 +7,14 @@ import re
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialogButtonBox,
+    QLabel,
+    QProxyStyle,
+    QPushButton,
+    QStyle,
+)
 
 from moelauncher.gui import theme as look
 from moelauncher.gui.palette import DARK, LIGHT, Palette
@@ -75,3 +82,25 @@ def test_tabular_asks_for_digits_of_one_width(styled) -> None:
     assert font.isFeatureSet(QFont.Tag("tnum"))
     metrics = QFontMetricsF(font)
     assert metrics.horizontalAdvance("111") == metrics.horizontalAdvance("000")
+
+
+class DesktopStyle(QProxyStyle):
+    """A desktop whose dialogs have icons on their buttons."""
+
+    def styleHint(self, hint, option=None, widget=None, answer=None):
+        if hint == QStyle.StyleHint.SH_DialogButtonBox_ButtonsHaveIcons:
+            return 1
+        return super().styleHint(hint, option, widget, answer)
+
+
+def test_buttons_of_dialogs_have_no_icons_whatever_the_desktop_does(styled, qtbot) -> None:
+    look.apply_theme(styled, "dark")
+    styled.setStyle(DesktopStyle("Fusion"))
+    try:
+        buttons = QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
+        plain = QDialogButtonBox(buttons)
+        qtbot.addWidget(plain)
+        plain.show()
+        assert all(button.icon().isNull() for button in plain.buttons())
+    finally:
+        styled.setStyle("Fusion")

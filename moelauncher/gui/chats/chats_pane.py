@@ -273,7 +273,7 @@ class ChatsPane(QWidget):
         return super().eventFilter(watched, event)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(208, 170)
+        return QSize(208, 124)
 
     def sizeHint(self) -> QSize:
         return QSize(272, 300)

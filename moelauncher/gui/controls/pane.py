@@ -49,7 +49,7 @@ class Pane(QWidget):
         super().__init__(parent)
         self.setAccessibleName(title)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(PANE_MARGIN, GRID, PANE_MARGIN, PANE_MARGIN - 4)
+        outer.setContentsMargins(PANE_MARGIN, GRID, PANE_MARGIN, GRID)
         outer.setSpacing(GRID)
         self.title_row = QHBoxLayout()
         self.title_row.setSpacing(GRID)

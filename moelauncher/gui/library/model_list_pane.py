@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -36,6 +37,8 @@ from moelauncher.gui.library.no_models_page import NoModelsPage
 
 #: So many rows are laid out in one go.
 ROWS_AT_ONCE = 250
+#: A pane below this height has no room for the large drop box, in pixels.
+LOW = 420
 
 
 class ModelListPane(QWidget):
@@ -111,6 +114,7 @@ class ModelListPane(QWidget):
         column.addLayout(_inset(self.filter, 10, 10))
         column.addLayout(self._list_or_hint, 1)
         column.addLayout(_inset(self._foot, look.GRID, look.PANE_MARGIN))
+        self._column = column
         look.theme().changed.connect(self.list.viewport().update)
         self._refresh()
 
@@ -325,7 +329,7 @@ class ModelListPane(QWidget):
         n_models = self._model.rowCount()
         self.count_changed.emit(n_models, self._scanning)
         self.refresh_button.setEnabled(not self._scanning)
-        self._foot.set_under_list(n_models > 0)
+        self._show_foot()
         if self._scanning:
             text = self.tr("Looking for models: {n} so far").format(n=n_models)
         elif n_models == 0:
@@ -338,11 +342,23 @@ class ModelListPane(QWidget):
         self.filter.setEnabled(n_models > 0)
         self._list_or_hint.setCurrentIndex(0 if self._filtered.rowCount() else 1)
         self._none.tell(self.filter.text() if n_models else None, self._scanning)
+        self.updateGeometry()
+
+    def _show_foot(self) -> None:
+        """The drop box is small under a list, and in a window too low for a large one."""
+        self._foot.set_under_list(self._model.rowCount() > 0 or self.height() < LOW)
 
     # Qt's own
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(208, 240)
+        least = 240
+        if self._list_or_hint.currentWidget() is self._none:
+            least = max(least, self._column.totalMinimumSize().height())
+        return QSize(208, least)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_foot()
 
     def sizeHint(self) -> QSize:
         return QSize(272, 600)

@@ -5,7 +5,8 @@ GUI thread only.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from moelauncher.gui import theme as look
@@ -35,6 +36,17 @@ class NoModelsPage(QWidget):
         for widget in (self._text, self.add_folder, self.get_model, self.sample, self.show_all):
             column.addWidget(widget)
         column.addStretch(1)
+        self._column = column
+
+    def minimumSizeHint(self) -> QSize:
+        # Qt's own knows nothing of the lines that the text takes at this width, and the
+        # buttons would be squeezed over each other in a low window.
+        return QSize(0, self._column.totalMinimumHeightForWidth(self.width()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self.updateGeometry()
 
     def tell(self, words: str | None, scanning: bool) -> None:
         """``words`` that no model holds; None: there is no model at all (yet, ``scanning``)."""
@@ -44,8 +56,8 @@ class NoModelsPage(QWidget):
             text = self.tr("Looking for models in your folders.")
         else:
             text = self.tr(
-                "No models yet. Add the folder where your GGUF files are, download a model "
-                "that fits this machine, or start with a small sample."
+                "No models yet. Add a folder of GGUF files, get a model that fits, or try a "
+                "small sample."
             )
         self._text.setText(text)
         for button in (self.add_folder, self.get_model, self.sample):

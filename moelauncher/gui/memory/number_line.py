@@ -20,7 +20,8 @@ class NumberLine(QWidget):
 
     moved = Signal(int)
 
-    def __init__(self, title: str, slider_name: str, spin_name: str) -> None:
+    def __init__(self, title: str, tip: str, slider_name: str, spin_name: str) -> None:
+        """``tip``: what the number means and does, for the tooltip."""
         super().__init__()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -29,6 +30,7 @@ class NumberLine(QWidget):
         row.setSpacing(GRID)
         self.title = plain_label(title)
         self.title.setFont(font("body", bold=True))
+        self.title.setToolTip(tip)
         self.spin = QuietSpinBox()
         self.spin.setObjectName(spin_name)
         self.spin.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -46,7 +48,7 @@ class NumberLine(QWidget):
         self.slider.setObjectName(slider_name)
         for field in (self.spin, self.slider):
             field.setAccessibleName(title)
-            field.setToolTip(title)
+            field.setToolTip(tip)
             field.setRange(0, 0)
         column.addLayout(row)
         column.addWidget(self.slider)

@@ -61,7 +61,7 @@ class PlacementPane(QWidget):
         self._auto = False
         self._hint_n_ctx: int | None = None
         column = QVBoxLayout(self)
-        column.setContentsMargins(PANE_MARGIN, GRID + HALF, PANE_MARGIN, GRID + HALF)
+        column.setContentsMargins(PANE_MARGIN, GRID, PANE_MARGIN, GRID)
         column.setSpacing(GRID)
         self._make_slider(column)
         self._make_choices(column)
@@ -72,12 +72,26 @@ class PlacementPane(QWidget):
 
     # Building
 
-    def _make_slider(self, column: QVBoxLayout) -> None:
+    def _make_slider(self, pane: QVBoxLayout) -> None:
+        # Slider, strip and sentence say one thing and stand close together.
+        column = QVBoxLayout()
+        column.setSpacing(HALF)
+        pane.addLayout(column)
         self._experts = NumberLine(
-            self.tr("Expert layers on the CPU"), "expertSlider", "expertSpin"
+            self.tr("Expert layers on the CPU"),
+            self.tr(
+                "Such a model has many small networks (experts) in each layer, and a token uses "
+                "only a few of them: so the processor may compute some layers' experts from RAM. "
+                "Further to the right: less VRAM is needed, and answers come slower."
+            ),
+            "expertSlider",
+            "expertSpin",
         )
         self._gpu_layers = NumberLine(
-            self.tr("Layers on the GPU"), "gpuLayersSlider", "gpuLayersSpin"
+            self.tr("Layers on the GPU"),
+            self.tr("The other layers are computed by the processor, from RAM."),
+            "gpuLayersSlider",
+            "gpuLayersSpin",
         )
         self._lines = QStackedWidget()
         self._lines.addWidget(self._experts)
@@ -188,7 +202,10 @@ class PlacementPane(QWidget):
             button.setAutoDefault(False)
         row.addWidget(self.launch, 1)
         row.addWidget(self.unload)
-        column.addLayout(row)
+        foot = QVBoxLayout()
+        foot.setSpacing(HALF)
+        foot.addLayout(row)
+        column.addLayout(foot)
         # Progress and the context hint share one line: never both have something to say.
         self.progress = ProgressLine()
         self.hint = QPushButton()
@@ -200,7 +217,7 @@ class PlacementPane(QWidget):
         self._footer.addWidget(self.progress)
         self._footer.addWidget(self.hint)
         self._footer.setFixedHeight(self.progress.sizeHint().height())
-        column.addWidget(self._footer)
+        foot.addWidget(self._footer)
         self.launch.clicked.connect(self._launch_clicked)
         self.unload.clicked.connect(self.unload_requested)
         self.hint.clicked.connect(self._take_hint)

@@ -27,8 +27,8 @@ class _MessageLabel(ElidedLabel):
 class StatusLine(QWidget):
     """One line at the window's foot.
 
-    A message covers the parts: information for some seconds, warnings and errors until
-    they are clicked or the next message comes.
+    A message covers the parts: information for some seconds (the state and its figures stay
+    beside it), warnings and errors until they are clicked or the next message comes.
 
     Signals:
         warnings_clicked: show the log.
@@ -77,9 +77,9 @@ class StatusLine(QWidget):
         self.offer.hide()
         self.offer.clicked.connect(self._take_offer)
         self._action: Callable[[], None] | None = None
+        row.addLayout(state_row)
         row.addWidget(self.message, 1)
         row.addWidget(self.offer)
-        row.addLayout(state_row)
         for part in (self.prompt, self.context, self.gpu, self.warnings):
             row.addWidget(part)
         row.addWidget(self.build, 1)
@@ -158,12 +158,11 @@ class StatusLine(QWidget):
         self.offer.setText(offer.replace("&", "&&"))
         self.offer.setAccessibleName(offer)
         self.offer.setVisible(bool(offer))
-        for part in self._parts:
-            part.hide()
         if level in ("info", "good") and not offer:
             self._timer.start()
         else:
             self._timer.stop()
+        self._show_parts()
 
     def clear_message(self) -> None:
         """Show the parts again."""
@@ -173,8 +172,7 @@ class StatusLine(QWidget):
         self.message.hide()
         self._row.setStretchFactor(self.build, 1)
         self.message.set_text("")
-        for part in self._parts:
-            part.setVisible(bool(part.text()))
+        self._show_parts()
 
     def _take_offer(self) -> None:
         action = self._action
@@ -184,4 +182,10 @@ class StatusLine(QWidget):
 
     def _show(self, part: ElidedLabel, text: str, tip: str = "") -> None:
         part.set_text(text, tip)
-        part.setVisible(bool(text) and self.message.isHidden())
+        self._show_parts()
+
+    def _show_parts(self) -> None:
+        beside_message = (self.state, self.state_figures) if self._timer.isActive() else ()
+        for part in self._parts:
+            room = self.message.isHidden() or part in beside_message
+            part.setVisible(bool(part.text()) and room)

@@ -7,13 +7,18 @@ from dataclasses import replace
 import pytest
 
 from moelauncher.core.engine_protocol import GenerationStats
-from moelauncher.gui.chats.reply_footer import footer_runs, prompt_progress_text, thought_text
+from moelauncher.gui.chats.reply_footer import (
+    NO_BREAK_SPACE,
+    footer_runs,
+    prompt_progress_text,
+    thought_text,
+)
 
 STATS = GenerationStats("stop", 412, 0, 212, 310.0, 38.4, 0.2, 6.0, 624)
 
 
 def footer(stats: GenerationStats, placement: str = "") -> str:
-    return "".join(text for text, _ in footer_runs(stats, placement))
+    return "".join(text for text, _ in footer_runs(stats, placement)).replace(NO_BREAK_SPACE, " ")
 
 
 def test_the_whole_line():
@@ -21,6 +26,19 @@ def test_the_whole_line():
         "38.4 tok/s · 212 tokens · prompt 412 at 310 tok/s · 24 layers on the CPU"
     )
     assert footer_runs(STATS, "")[0] == ("38.4", True)
+
+
+def test_a_narrow_line_breaks_between_the_parts_only():
+    whole = "".join(text for text, _ in footer_runs(STATS, "24 layers on the CPU"))
+    assert whole.split(" ")[::2] == [
+        part.replace(" ", NO_BREAK_SPACE)
+        for part in (
+            "38.4 tok/s",
+            "212 tokens",
+            "prompt 412 at 310 tok/s",
+            "24 layers on the CPU",
+        )
+    ]
 
 
 def test_unknown_rates_are_left_out():

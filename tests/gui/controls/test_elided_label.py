@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
 
-from moelauncher.gui.controls.elided_label import ElidedLabel
+from moelauncher.gui.controls.elided_label import ElidedLabel, shortened
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.theme import font
 
@@ -72,3 +74,29 @@ def test_a_name_that_looks_like_html_is_no_html_in_the_tooltip(qtbot) -> None:
     label.show()
     assert "&lt;img src=x&gt;" in label.toolTip()
     assert "<img" not in label.toolTip()
+
+
+@pytest.mark.parametrize(
+    ("room", "shows"),
+    [
+        (
+            "llama · Q4_1 · 135M, 135M active · 30 layers",
+            "llama · Q4_1 · 135M, 135M active · 30 layers",
+        ),
+        ("llama · Q4_1 · 135M, 135M active · 30 …", "llama · Q4_1 · 135M, 135M active …"),
+        ("llama · Q4_1 …", "llama · Q4_1 …"),
+        ("llama · Q", "llama …"),
+    ],
+)
+def test_a_text_of_parts_loses_whole_parts(qapp, room: str, shows: str) -> None:
+    metrics = QFontMetrics(font("body"))
+    text = "llama · Q4_1 · 135M, 135M active · 30 layers"
+    assert shortened(text, metrics, metrics.horizontalAdvance(room)) == shows
+
+
+def test_where_no_part_fits_the_first_is_cut(qapp) -> None:
+    metrics = QFontMetrics(font("body"))
+    cut = shortened("architecture · Q4_1", metrics, metrics.horizontalAdvance("archi…"))
+    assert cut.startswith("arc")
+    assert cut.endswith("…")
+    assert "·" not in cut

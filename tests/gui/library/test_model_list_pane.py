@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QMenu, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListView, QMenu, QPushButton
 
 from moelauncher.gui.library import model_row_delegate
 from moelauncher.gui.library.model_list_model import ModelListModel
@@ -265,3 +266,24 @@ def test_a_tooltip_shows_without_rendering_names_as_html(pane, qtbot):
     QApplication.sendEvent(pane.list.viewport(), event)
     assert "&lt;b&gt;x&lt;/b&gt;" in index.data(Qt.ItemDataRole.ToolTipRole)
     assert index.data(ModelListModel.ROW).entry.name == "<b>x</b>"
+
+
+@pytest.mark.parametrize("width", [224, 280])
+def test_in_a_low_window_the_buttons_of_an_empty_list_do_not_overlap(pane, qtbot, width):
+    pane.resize(width, pane.minimumSizeHint().height())
+    qtbot.waitUntil(lambda: pane.height() >= pane.minimumSizeHint().height())
+    pane.resize(width, pane.minimumSizeHint().height())
+    parts = [pane.findChild(QLabel, "modelListHint")]
+    parts += [button for button in pane.findChildren(QPushButton) if button.isVisible()]
+    page = [part for part in parts if part.parent() is parts[0].parent()]
+    assert len(page) == 4
+    for above, below in pairwise(page):
+        assert above.geometry().bottom() < below.geometry().top()
+        assert below.height() >= below.sizeHint().height()
+    assert page[0].height() >= page[0].heightForWidth(page[0].width())
+
+
+def test_a_list_with_models_needs_less_height(pane):
+    empty = pane.minimumSizeHint().height()
+    pane.set_entries([A])
+    assert pane.minimumSizeHint().height() < empty

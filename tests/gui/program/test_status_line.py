@@ -46,6 +46,7 @@ def test_an_error_stays_until_it_is_clicked(qtbot, line: StatusLine) -> None:
 
 def test_information_goes_by_itself(line: StatusLine) -> None:
     line.set_message("Loaded.", "good")
+    assert line.message.isVisible()
     assert line._timer.isActive()
     line._timer.timeout.emit()
     assert not line.message.isVisible()
@@ -92,3 +93,16 @@ def test_a_long_message_is_cut_and_tells_all_in_its_tooltip(line: StatusLine) ->
     line.set_message(text, "error")
     line.grab()
     assert line.message.toolTip() == text
+
+
+def test_good_news_leave_the_state_and_its_figures_in_view(qtbot, line: StatusLine) -> None:
+    line.set_message("The model is loaded.", "good")
+    assert not line.context.isVisible()
+    line.set_state("generating", "38.5 tok/s")
+    qtbot.wait(1)
+    assert line.state.isVisible()
+    assert line.state_figures.isVisible()
+    assert line.state_figures.geometry().right() < line.message.geometry().left()
+    line.set_message("The GPU is full.", "error")
+    assert not line.state.isVisible()
+    assert not line.state_figures.isVisible()
