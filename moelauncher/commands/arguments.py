@@ -187,6 +187,13 @@ def add_lengths(parser: argparse.ArgumentParser, *, fewest_generated: int) -> No
     )
 
 
+def add_repeat(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """--repeat."""
+    parser.add_argument(
+        "--repeat", type=whole(1, tr("number of repeats")), default=3, metavar="R", help=help_text
+    )
+
+
 def add_layer_split(parser: argparse.ArgumentParser) -> None:
     """--layer-split."""
     parser.add_argument(

@@ -80,6 +80,23 @@ def split_placement(session: Session) -> Placement | None:
     return layer_split(session.facts, session.machine, session.context)
 
 
+class MeasurementKeeper:
+    """Adds to a store that can be written; a refusal is said once, and ends it."""
+
+    def __init__(self, store: MeasurementStore | None) -> None:
+        self.store = None if store is None or store.read_only else store
+
+    def keep(self, measurement: Measurement) -> None:
+        """Store one, where that is possible."""
+        if self.store is None:
+            return
+        try:
+            self.store.add(measurement)
+        except LauncherError as error:
+            note(error.sentence)
+            self.store = None
+
+
 class KeptRepeats:
     """A ``BenchObserver`` that watches the machine and stores every repeat.
 
@@ -97,7 +114,7 @@ class KeptRepeats:
     ) -> None:
         """``split`` is the plain layer split among the cases."""
         self._facts: ModelFacts = session.facts
-        self._store = store
+        self._keeper = MeasurementKeeper(store)
         self._n_prompt, self._n_generate = n_prompt, n_generate
         self._split = split
         #: Every repeat so far.
@@ -155,10 +172,4 @@ class KeptRepeats:
 
     def _keep(self, measurement: Measurement) -> None:
         self.measured.append(measurement)
-        if self._store is None or self._store.read_only:
-            return
-        try:
-            self._store.add(measurement)
-        except LauncherError as error:
-            note(error.sentence)
-            self._store = None
+        self._keeper.keep(measurement)

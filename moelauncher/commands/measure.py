@@ -49,12 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_which(parser)
     arguments.add_context(parser)
     arguments.add_lengths(parser, fewest_generated=0)
-    parser.add_argument(
-        "--repeat",
-        type=arguments.whole(1, tr("number of repeats")),
-        default=3,
-        metavar="R",
-        help="how often each is measured, after one run that does not count (3)",
+    arguments.add_repeat(
+        parser, "how often each is measured, after one run that does not count (3)"
     )
     arguments.add_layer_split(parser)
     arguments.add_threads(parser)

@@ -47,13 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_which(parser)
     arguments.add_context(parser)
     arguments.add_lengths(parser, fewest_generated=1)
-    parser.add_argument(
-        "--repeat",
-        type=arguments.whole(1, tr("number of repeats")),
-        default=3,
-        metavar="R",
-        help="how often the close candidates are measured (3)",
-    )
+    arguments.add_repeat(parser, "how often the close candidates are measured (3)")
     parser.add_argument(
         "--budget",
         type=arguments.whole(1, tr("number of seconds")),

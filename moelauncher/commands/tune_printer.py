@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from moelauncher.commands.kept_measurements import MeasurementKeeper
 from moelauncher.commands.terminal import ProgressLine, note, out, out_json
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.speed.bench_row import BenchRow, spread_note
@@ -30,7 +31,7 @@ class TunePrinter:
         self._json = as_json
         self._search = search
         self._plan = search.plan
-        self._store = store
+        self._keeper = MeasurementKeeper(store)
         self._by_stop: dict[int, list[Measurement]] = {}
         self.progress = ProgressLine(tr("Tuning"), quiet=as_json)
         self.best: int | None = None
@@ -41,21 +42,12 @@ class TunePrinter:
         if isinstance(event, Visiting):
             self.progress.show(event.n_done / event.n_most)
         elif isinstance(event, Measured):
-            self._keep(event.measurement)
+            self._keeper.keep(event.measurement)
             self._measured(event)
         elif isinstance(event, Failed):
             self._failed(event)
         elif isinstance(event, Decided):
             self._decided(event)
-
-    def _keep(self, measurement: Measurement) -> None:
-        if self._store is None or self._store.read_only:
-            return
-        try:
-            self._store.add(measurement)
-        except LauncherError as error:
-            note(error.sentence)
-            self._store = None
 
     def _measured(self, event: Measured) -> None:
         runs = self._by_stop.setdefault(event.stop, [])
@@ -168,10 +160,11 @@ class TunePrinter:
 
     def _remember(self, number: int) -> None:
         runs = [one for group in self._by_stop.values() for one in group]
-        if self._store is None or self._store.read_only or not runs:
+        store = self._keeper.store
+        if store is None or not runs:
             return
         try:
-            self._store.remember_choice(
+            store.remember_choice(
                 runs[0].model,
                 runs[0].machine.name,
                 setting_of(self._search.request(number)),

@@ -130,7 +130,7 @@ class SessionTexts(QObject):
     def back_again(self, report: LoadReport) -> str:
         """Said when a move failed and the place before is there again."""
         text = self.tr("The model is back where it was, and the chat goes on.")
-        reason = report.carried.reason if report.carried is not None else ""
+        reason = _why_not_carried(report)
         return f"{text} {reason}".strip()
 
     def move_cancelled(self, report: LoadReport) -> str:
@@ -142,7 +142,7 @@ class SessionTexts(QObject):
         text = self.tr("The reply went on {seconds:.1f} s after the change.").format(
             seconds=waited_s
         )
-        reason = report.carried.reason if report.carried is not None else ""
+        reason = _why_not_carried(report)
         if reason:
             text += " " + self.tr("The chat was read again: {reason}").format(reason=reason)
         return text
@@ -152,7 +152,7 @@ class SessionTexts(QObject):
         text = self.tr("The prompt is read on, {seconds:.1f} s after the change.").format(
             seconds=waited_s
         )
-        reason = report.carried.reason if report.carried is not None else ""
+        reason = _why_not_carried(report)
         if reason:
             text += " " + self.tr("It is read from its beginning: {reason}").format(reason=reason)
         return text
@@ -290,3 +290,8 @@ def context_only(loaded: LaunchPlan, plan: LaunchPlan) -> bool:
     """Whether applying needs only a new context on the loaded model."""
     unmoved = same_place(loaded.placement, plan.placement)
     return unmoved and loaded.choices.use_mmap == plan.choices.use_mmap
+
+
+def _why_not_carried(report: LoadReport) -> str:
+    """Why the chat had to be read again after a move; "" where it was not."""
+    return report.carried.reason if report.carried is not None else ""

@@ -142,13 +142,13 @@ def launch_plan(
     dry_run: DryRunResult | None = None,
 ) -> LaunchPlan:
     """The plan for these choices; ``dry_run`` must be of the plan's ``placement``."""
-    real = _placed(facts, choices, machine)
+    real = placed(facts, choices, machine)
     result = forecast_on(facts, real, choices.context, machine, dry_run, use_mmap=choices.use_mmap)
     slider = expert_slider(facts, machine.gpus or (IMAGINED_GPU,))
     if machine.gpus:
         return LaunchPlan(choices, real, real, result, slider, imagined_gpu=False, machine=machine)
     imagined = replace(machine, gpus=(IMAGINED_GPU,))
-    shown = _placed(facts, choices, imagined)
+    shown = placed(facts, choices, imagined)
     card = forecast_on(facts, shown, choices.context, imagined).gpus[0]
     # Nothing is held back for a display, nor by a driver, on a card that is not there.
     card = replace(card, driver_bytes=0, leave_free_bytes=0)
@@ -180,7 +180,8 @@ def auto_choices(facts: ModelFacts, choices: LaunchChoices, machine: Machine) ->
     )
 
 
-def _placed(facts: ModelFacts, choices: LaunchChoices, machine: Machine) -> Placement:
+def placed(facts: ModelFacts, choices: LaunchChoices, machine: Machine) -> Placement:
+    """Where the choices put the model on this machine."""
     return place(
         facts,
         machine.gpus,

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from moelauncher.core.memory.placement import expert_stops
+from moelauncher.core.memory.placement import blocks_at_stop
 from moelauncher.core.memory.tensor_names import EXPERT_TENSOR_REGEX
 
 if TYPE_CHECKING:
@@ -81,15 +81,11 @@ def measured_commands(
     The file by its name only: whoever gets the text has it somewhere else.
     """
     setting = measured.setting
-    stops = expert_stops(facts)
-    chosen = stops[: setting.cpu_moe]
-    if setting.which == "last":
-        chosen = stops[len(stops) - setting.cpu_moe :]
+    chosen = blocks_at_stop(facts, setting.cpu_moe, setting.which)
     arguments = ["llama-bench", "-m", facts.path.name]
     arguments += _layer_arguments(facts, setting.n_gpu_layers, setting.tensor_split, "/")
     if chosen and setting.gpus:
-        n = _n_cpu_moe(facts, chosen)
-        arguments += ["-ot", _override(chosen)] if n is None else ["-ncmoe", str(n)]
+        arguments += _expert_arguments(facts, chosen, "-ncmoe")
     arguments += ["-ctk", setting.kv_type, "-ctv", setting.kv_type]
     arguments += ["-b", str(setting.n_ubatch), "-ub", str(setting.n_ubatch)]
     threads = measured.threads or setting.n_threads
@@ -105,22 +101,19 @@ def measured_commands(
     return tuple(join_arguments([*arguments, *test], windows=windows) for test in tests)
 
 
-def n_cpu_moe(facts: ModelFacts, placement: Placement) -> int | None:
-    """The N of ``--n-cpu-moe`` that says the same; None where no N does."""
-    return _n_cpu_moe(facts, placement.cpu_expert_layers)
+def _expert_arguments(facts: ModelFacts, blocks: Sequence[int], option: str) -> list[str]:
+    """The experts of these blocks on the CPU: by ``option``, as one pattern where no N says it."""
+    n = n_cpu_moe(facts, blocks)
+    return ["-ot", _override(blocks)] if n is None else [option, str(n)]
 
 
-def _n_cpu_moe(facts: ModelFacts, blocks: Sequence[int]) -> int | None:
+def n_cpu_moe(facts: ModelFacts, blocks: Sequence[int]) -> int | None:
+    """The N of ``--n-cpu-moe`` that moves the experts of these blocks; None where no N does."""
     chosen = set(blocks)
     if not chosen:
         return 0
     n = max(chosen) + 1
     return n if chosen == {block for block in facts.expert_layers if block < n} else None
-
-
-def override_argument(placement: Placement) -> str:
-    """The value of ``-ot`` for the placement's expert layers, as one pattern."""
-    return _override(placement.cpu_expert_layers)
 
 
 def _override(blocks: Sequence[int]) -> str:
@@ -135,11 +128,7 @@ def _placement_arguments(
         facts, placement.n_gpu_layers, placement.tensor_split, split_delimiter
     )
     if placement.patterns:
-        n = n_cpu_moe(facts, placement)
-        if n is None:
-            arguments += ["-ot", override_argument(placement)]
-        else:
-            arguments += [n_cpu_moe_option, str(n)]
+        arguments += _expert_arguments(facts, placement.cpu_expert_layers, n_cpu_moe_option)
     return arguments
 
 

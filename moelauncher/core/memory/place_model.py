@@ -13,6 +13,7 @@ from moelauncher.core.errors import LauncherError, WrongArguments
 from moelauncher.core.memory.placement import (
     Placement,
     PlacementDevice,
+    blocks_at_stop,
     expert_stops,
     layer_devices,
 )
@@ -53,17 +54,15 @@ def place(
     if cpu_moe < 0 or (n_gpu_layers is not None and n_gpu_layers < 0):
         raise LauncherError(tr("A number of layers cannot be negative."))
     devices = tuple(gpus)
-    stops = expert_stops(facts)
-    stop = min(cpu_moe, len(stops))
-    chosen = stops[:stop] if which == "first" else stops[len(stops) - stop :]
+    chosen = blocks_at_stop(facts, cpu_moe, which)
     everything = facts.n_layer_all + 1
     on_gpu = everything if n_gpu_layers is None else min(n_gpu_layers, everything)
     if not devices:
         on_gpu = 0
     split = _split(facts, devices, chosen, on_gpu, tensor_split, context, margins)
     return Placement(
-        cpu_moe=stop,
-        of=len(stops),
+        cpu_moe=len(chosen),
+        of=len(expert_stops(facts)),
         which=which,
         devices=devices,
         cpu_expert_layers=chosen,

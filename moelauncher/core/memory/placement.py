@@ -85,6 +85,12 @@ def expert_stops(facts: ModelFacts) -> tuple[int, ...]:
     return () if facts.unplaceable_experts else facts.expert_layers
 
 
+def blocks_at_stop(facts: ModelFacts, stop: int, which: str) -> tuple[int, ...]:
+    """The blocks whose experts are on the CPU there; a stop beyond the last one is the last."""
+    stops = expert_stops(facts)
+    return stops[max(len(stops) - stop, 0) :] if which == "last" else stops[:stop]
+
+
 def layer_devices(
     n_layer_all: int,
     n_gpu_layers: int,

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.memory.auto_placement import Machine, forecast_on, gpus_fit
-from moelauncher.core.memory.launch_plan import LaunchChoices
+from moelauncher.core.memory.launch_plan import LaunchChoices, placed
 from moelauncher.core.memory.memory_forecast import MemoryForecast
-from moelauncher.core.memory.place_model import place
 from moelauncher.core.memory.placement import Placement, expert_stops, same_place
 from moelauncher.core.speed.sweep import Sweep
 
@@ -127,14 +126,6 @@ def _stop_at(
         cpu_moe=0 if dense else n,
         n_gpu_layers=count - n if dense else choices.n_gpu_layers,
     )
-    placement = place(
-        facts,
-        machine.gpus,
-        cpu_moe=chosen.cpu_moe,
-        which=chosen.which,
-        n_gpu_layers=chosen.n_gpu_layers,
-        context=chosen.context,
-        margins=machine.margins,
-    )
+    placement = placed(facts, chosen, machine)
     result = forecast_on(facts, placement, chosen.context, machine, use_mmap=chosen.use_mmap)
     return TuneStop(chosen, placement, result, gpus_fit(result))

@@ -35,6 +35,7 @@ from moelauncher.core.program.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.controls.named_choice import NamedChoice
+from moelauncher.gui.controls.ok_cancel import ok_cancel
 from moelauncher.gui.controls.pane import plain_label
 
 
@@ -83,9 +84,7 @@ class ChatSettingsDialog(QDialog):
         self.problem = plain_label("", "bad", self)
         self.problem.setWordWrap(True)
         self.problem.hide()
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
-        )
+        buttons = ok_cancel(self)
         self.template = QPushButton(self.tr("Chat template…"), self)
         self.template.setObjectName("templateButton")
         self.template.setToolTip(
@@ -96,9 +95,6 @@ class ChatSettingsDialog(QDialog):
         self.template.clicked.connect(self.template_requested)
         # The role that stands apart from OK and Cancel; what it does is its own affair.
         buttons.addButton(self.template, QDialogButtonBox.ButtonRole.ResetRole)
-        look.repolish(buttons.button(QDialogButtonBox.StandardButton.Ok), "kind", "primary")
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
         column.setContentsMargins(
             look.PANE_MARGIN, look.PANE_MARGIN, look.PANE_MARGIN, look.PANE_MARGIN

@@ -8,7 +8,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QHBoxLayout,
     QPlainTextEdit,
     QPushButton,
@@ -22,6 +21,7 @@ from moelauncher.core.errors import LauncherError
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.code_block import code_font
 from moelauncher.gui.controls.combo_box import ChevronComboBox
+from moelauncher.gui.controls.ok_cancel import ok_cancel
 from moelauncher.gui.controls.pane import plain_label
 
 #: The preview follows when nothing was typed for so long.
@@ -75,12 +75,7 @@ class TemplateDialog(QDialog):
         halves.setChildrenCollapsible(False)
         halves.setProperty("between", "frames")
         halves.setHandleWidth(look.GRID)
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
-        )
-        look.repolish(buttons.button(QDialogButtonBox.StandardButton.Ok), "kind", "primary")
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
+        buttons = ok_cancel(self)
         column = QVBoxLayout(self)
         margin = look.PANE_MARGIN
         column.setContentsMargins(margin, margin, margin, margin)

@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFormLayout,
     QFrame,
     QScrollArea,
@@ -24,6 +23,7 @@ from moelauncher.core.program.setting import Setting
 from moelauncher.core.program.settings import Settings
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
+from moelauncher.gui.controls.ok_cancel import ok_cancel
 from moelauncher.gui.controls.pane import plain_label, rule
 from moelauncher.gui.program.settings_editors import (
     ChoiceEditor,
@@ -79,12 +79,7 @@ class SettingsDialog(QDialog):
         self.problem.setObjectName("settingsProblem")
         self.problem.setWordWrap(True)
         self.problem.hide()
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
-        )
-        look.repolish(buttons.button(QDialogButtonBox.StandardButton.Ok), "kind", "primary")
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
+        buttons = ok_cancel(self)
         column = QVBoxLayout(self)
         margin = look.PANE_MARGIN
         # The scroll bar stands in the margin, so that fields and buttons end alike.

@@ -65,12 +65,12 @@ def test_the_command_moves_exactly_the_same_tensors(which: str, stop: int) -> No
 
 def test_the_last_layers_need_a_pattern() -> None:
     placement = place(FACTS, [gpu(8)], cpu_moe=2, which="last")
-    assert n_cpu_moe(FACTS, placement) is None
+    assert n_cpu_moe(FACTS, placement.cpu_expert_layers) is None
     server = llama_server_command(FACTS, placement, ContextSettings(), windows=False)
     pattern = r"blk\.(9|10)\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU"
     assert _option(server, "-ot") == pattern
     everything = place(FACTS, [gpu(8)], cpu_moe=8, which="last")
-    assert n_cpu_moe(FACTS, everything) == 11
+    assert n_cpu_moe(FACTS, everything.cpu_expert_layers) == 11
 
 
 def test_the_split_says_the_same_boundaries() -> None:
