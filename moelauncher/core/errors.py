@@ -37,7 +37,9 @@ class SettingsRefused(LauncherError):  # noqa: N818 - named for what happened
 class HelperCrashed(LauncherError):  # noqa: N818 - named for what happened
     """The helper process ended over a request; ``reason``: its last words alone, a sentence."""
 
-    def __init__(self, message: str, hint: str = "", details: str = "", *, reason: str) -> None:
+    def __init__(
+        self, message: str, hint: str = "", details: str = "", *, reason: str = ""
+    ) -> None:
         super().__init__(message, hint, details)
         self.reason = reason
 

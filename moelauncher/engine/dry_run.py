@@ -6,6 +6,7 @@ llama.cpp's reason. Blocks for 0.1 to 10 s: pool jobs and engine threads only.
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from collections import OrderedDict
@@ -83,7 +84,8 @@ def dry_run(
             outcome = _of_the_settings(child, path, placement, context, error, cancelled)
         _remember(child, key, outcome)
     if isinstance(outcome, LauncherError):
-        raise type(outcome)(outcome.message, outcome.hint, outcome.details)
+        # The one that is kept must not hold on to whoever asked, by a traceback.
+        raise copy.copy(outcome)
     return outcome
 
 
