@@ -15,6 +15,8 @@ MIB = 1 << 20
 GIB = 1 << 30
 TIB = 1 << 40
 
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+
 _UNITS = {
     "": 1,
     "b": 1,
@@ -172,3 +174,8 @@ def parse_tokens(text: str) -> int | None:
     unit = {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2].lower()]
     number = int(re.sub(r"[^0-9]", "", match[1])) * unit
     return number or None
+
+
+def unbroken(text: str) -> str:
+    """``text``, such as "334 MiB RAM", as a line that is broken elsewhere keeps it together."""
+    return text.replace(" ", NO_BREAK_SPACE)

@@ -51,7 +51,9 @@ class PresetChip(QPushButton):
 
     def fill_menu(self, menu: QMenu) -> None:
         """All presets, the present one marked."""
+        menu.setToolTipsVisible(True)
         usual = menu.addAction(self.tr("usual"), partial(self.chosen.emit, None))
+        usual.setToolTip(self.tr("The numbers of the program's settings"))
         usual.setCheckable(True)
         usual.setChecked(self._key == "")
         for preset in self._presets:
@@ -59,8 +61,20 @@ class PresetChip(QPushButton):
             action = menu.addAction(name, partial(self.chosen.emit, preset))
             action.setCheckable(True)
             action.setChecked(preset.key == self._key)
+            action.setToolTip(self._numbers(preset))
         menu.addSeparator()
         menu.addAction(self.tr("Own numbers…"), self.settings_requested.emit)
+
+    def _numbers(self, preset: Preset) -> str:
+        names = {
+            "temperature": self.tr("Temperature"),
+            "top_k": self.tr("Top-k"),
+            "top_p": self.tr("Top-p"),
+            "min_p": self.tr("Min-p"),
+            "repeat_penalty": self.tr("Repeat penalty"),
+        }
+        told = [f"{names[name]} {value}" for name, value in preset.values.items() if name in names]
+        return " · ".join(told)
 
     def _pressed(self) -> None:
         menu = QMenu(self)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.translate import tr
-from moelauncher.core.units import format_duration, format_rate
-
-NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+from moelauncher.core.units import format_duration, format_rate, unbroken
 
 
 def footer_runs(stats: GenerationStats, placement_text: str) -> list[tuple[str, bool]]:
@@ -18,13 +16,13 @@ def footer_runs(stats: GenerationStats, placement_text: str) -> list[tuple[str, 
     rest: list[str] = []
     if stats.tok_s is not None:
         figure, space, unit = format_rate(stats.tok_s).partition(" ")
-        runs = [(figure, True), ((space + unit).replace(" ", NO_BREAK_SPACE), False)]
+        runs = [(figure, True), (unbroken(space + unit), False)]
     rest.append(_counted(stats.completion_tokens, tr("1 token"), tr("{n} tokens")))
     rest.append(_prompt(stats))
     rest.append(placement_text)
     rest.append(_ending(stats.finish_reason))
     # A narrow column breaks the line between these, not within them.
-    tail = " · ".join(text.replace(" ", NO_BREAK_SPACE) for text in rest if text)
+    tail = " · ".join(unbroken(text) for text in rest if text)
     if tail:
         runs.append((" · " + tail if runs else tail, False))
     return runs

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from moelauncher.core.library.catalog import CatalogEntry
 from moelauncher.core.speed.best_setting import BestSetting
 from moelauncher.gui import theme as look
+from moelauncher.gui.controls.menu_button import open_under
 from moelauncher.gui.controls.pane import rule
 from moelauncher.gui.controls.pane_head import PaneHead
 from moelauncher.gui.library.filter_field import FilterField
@@ -243,7 +244,7 @@ class ModelListPane(QWidget):
             "folderButton", self.tr("+ Folder"), self.tr("Add or remove folders with models")
         )
         self.folder_button.setStyleSheet("QPushButton::menu-indicator { image: none; width: 0; }")
-        self.folder_button.setMenu(self._folder_menu)
+        open_under(self.folder_button, self._folder_menu)
         self.refresh_button = head.add_sign(
             "refreshButton", "⟳", self.tr("Refresh"), self.tr("Look at the folders again")
         )

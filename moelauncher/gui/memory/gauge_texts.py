@@ -53,7 +53,8 @@ class GaugeTexts(QObject):
                 "It does not grow with the context."
             ),
             "compute": self.tr(
-                "Compute buffers: room for intermediate results. A smaller ubatch shrinks them."
+                "Compute buffers: room for intermediate results. A smaller prompt batch (under "
+                "More) shrinks them."
             ),
             "over": self.tr("What does not fit below the mark."),
         }[kind]

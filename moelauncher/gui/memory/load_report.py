@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from moelauncher.core.memory.load_comparison import LoadComparison
 from moelauncher.core.units import MIB
+from moelauncher.gui.controls.pane import plain_label
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.theme import GRID, PANE_MARGIN, font, set_tone, theme
 
@@ -75,14 +76,18 @@ class LoadReportDialog(QDialog):
         row.addWidget(self.copy)
         row.addStretch(1)
         row.addWidget(close)
+        self._guesses = plain_label(self.tr("~: planned by an estimate"), "muted")
+        self._guesses.setFont(font("small"))
         column.addWidget(self.verdict)
         column.addWidget(self.table, 1)
+        column.addWidget(self._guesses)
         column.addLayout(row)
         self.resize(640, 420)
 
     def set_comparison(self, comparison: LoadComparison, text: str) -> None:
         """Show ``comparison``; ``text`` is what Copy gives."""
         self._text = text
+        self._guesses.setVisible(any(row.source == "estimate" for row in comparison.rows))
         if comparison.wrong:
             set_tone(self.verdict, "bad")
             self.verdict.set_text(

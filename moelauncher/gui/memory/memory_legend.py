@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from moelauncher.gui.palette import SEGMENT, hatch_brush
 from moelauncher.gui.theme import font, theme
@@ -18,10 +18,11 @@ ENTRY_GAP = 13
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """``kind`` gives the colour, ``text`` stands beside it."""
+    """``kind`` gives the colour, ``text`` stands beside it, ``lesson`` in the tooltip."""
 
     kind: str
     text: str
+    lesson: str = ""
 
 
 class MemoryLegend(QWidget):
@@ -66,6 +67,19 @@ class MemoryLegend(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, LINE_HEIGHT)
+
+    def lesson_at(self, point: QPointF) -> str:
+        """What the entry at ``point`` means; "" where there is none."""
+        for entry, area in self._places(self.width()):
+            if area.contains(point):
+                return entry.lesson
+        return ""
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.lesson_at(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -130,13 +130,16 @@ class MemoryPane(Pane):
             if gpu or ram:
                 # Others are measured and move all the time: their numbers stand in the tooltip.
                 figures = "" if kind == "others" else _pair(gpu, ram)
-                name = self.gauge.texts.kind_name(kind)
-                entries.append(LegendEntry(kind, f"{name} {figures}".strip()))
+                entries.append(self._entry(kind, figures))
         over = sum(bar.over_bytes for bar in bars)
         if over:
-            name = self.gauge.texts.kind_name("over")
-            entries.append(LegendEntry("over", f"{name} {format_bytes(over)}"))
+            entries.append(self._entry("over", format_bytes(over)))
         return tuple(entries)
+
+    def _entry(self, kind: str, figures: str) -> LegendEntry:
+        texts = self.gauge.texts
+        text = f"{texts.kind_name(kind)} {figures}".strip()
+        return LegendEntry(kind, text, texts.kind_lesson(kind))
 
     def _say(self) -> None:
         forecast = self._forecast or self._loaded

@@ -74,6 +74,7 @@ class MoreOptions(QWidget):
             field.setMinimumWidth(FIELD_MINIMUM)
         for text, field, row, column in labels:
             label = plain_label(text, "muted")
+            label.setToolTip(field.toolTip())
             field.setAccessibleName(text)
             grid.addWidget(label, row, column)
             grid.addWidget(field, row, column + 1)

@@ -181,6 +181,8 @@ class PlacementPane(QWidget):
         self.more_button.setToolTip(self.tr("Threads, prompt batch and how the file is read"))
         for widget, key in ((self.context, "X"), (self.kv, "K"), (self.more_button, "M")):
             add_shortcut(widget, key)
+        for label, field in ((context_label, self.context), (kv_label, self.kv)):
+            label.setToolTip(field.toolTip())
         self.more_button.toggled.connect(self.more.setVisible)
         self.context.size_changed.connect(lambda _: self.options_changed.emit())
         self.kv.activated.connect(lambda _: self.options_changed.emit())

@@ -22,6 +22,7 @@ from moelauncher.core.program.doctor_report import fact_rows, hide_home, report_
 from moelauncher.core.program.gpu_check import first_glance
 from moelauncher.core.program.machine_check import check_machine
 from moelauncher.core.program.releases import Release, is_newer
+from moelauncher.gui.controls.menu_button import open_under
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.program.about_dialog import AboutDialog
@@ -55,7 +56,7 @@ class ProgramDesk(QObject):
         self._devices: Sequence[BackendDevice] = ()
         self._sightings = GpuSightings()
         self.menu = ProgramMenu(window)
-        window.model_list.program_button.setMenu(self.menu)
+        open_under(window.model_list.program_button, self.menu)
         self.doctor = DoctorDialog(window)
         self.about = AboutDialog(__version__, self._about_text(), window)
         self.welcome = WelcomePage(window.center)

@@ -139,8 +139,8 @@ class SettingsDialog(QDialog):
         form = self._group(self.tr("Memory"))
         usual = self.tr("512 MiB with a display, else 256 MiB")
         self._add(form, keys.LEAVE_FREE_BYTES, SizeEditor(tr(keys.LEAVE_FREE_BYTES.label), usual))
-        idle = NumberEditor(tr(keys.IDLE_UNLOAD_MINUTES.label))
-        self._add(form, keys.IDLE_UNLOAD_MINUTES, idle, self.tr("minutes; 0: never"))
+        idle = NumberEditor(tr(keys.IDLE_UNLOAD_MINUTES.label), self.tr("never"), 0)
+        self._add(form, keys.IDLE_UNLOAD_MINUTES, idle, self.tr("Minutes without a message."))
         self._add(form, keys.USE_MMAP, FlagEditor(tr(keys.USE_MMAP.label)))
 
     def _add_rest(self) -> None:
@@ -184,6 +184,7 @@ class SettingsDialog(QDialog):
         name = plain_label(label, "muted", self)
         # One width for all groups, so that their fields stand under each other.
         name.setFixedWidth(LABEL_WIDTH)
+        name.setToolTip(tr(setting.help))
         name.setMinimumHeight(min(look.CONTROL_HEIGHT, widget.sizeHint().height()))
         form.addRow(name, widget)
         text = note

@@ -79,10 +79,14 @@ class ChoiceEditor:
 class NumberEditor:
     """A whole number; ``when_empty`` says what an empty field means, or None if it may not be."""
 
-    def __init__(self, label: str, when_empty: str | None = None) -> None:
+    def __init__(
+        self, label: str, when_empty: str | None = None, empty_value: int | None = None
+    ) -> None:
+        """``empty_value``: the number that an empty field stands for."""
         self.field = QLineEdit()
         self._label = label
         self._may_be_empty = when_empty is not None
+        self._empty_value = empty_value
         self.field.setPlaceholderText(when_empty or "")
 
     @property
@@ -92,13 +96,13 @@ class NumberEditor:
 
     def show(self, value: Any) -> None:
         """Show ``value``."""
-        self.field.setText("" if value is None else str(value))
+        self.field.setText("" if value in (None, self._empty_value) else str(value))
 
     def value(self) -> int | None:
         """What is there now."""
         text = self.field.text().strip()
         if not text and self._may_be_empty:
-            return None
+            return self._empty_value
         try:
             return int(text)
         except ValueError:

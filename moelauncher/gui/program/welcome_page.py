@@ -44,8 +44,10 @@ class WelcomePage(QWidget):
         title.setFont(look.font("title", bold=True))
         what = self._text(
             self.tr(
-                "It runs Mixture-of-Experts models that are larger than your graphics card: you "
-                "see where every byte goes, and choose which layers' experts stay in RAM."
+                "It runs language models that are larger than your graphics card. A “Mixture of "
+                "Experts” (MoE) is made of many small parts, the experts, and each word needs "
+                "only a few of them: so most may stay in RAM. You choose how many, and see what "
+                "that does to memory and speed."
             )
         )
         card = QWidget(self)
@@ -130,7 +132,7 @@ class WelcomePage(QWidget):
 
     def _sample(self) -> QHBoxLayout:
         text = plain_label(self.tr("Small, made on this machine in seconds."), "muted", self)
-        build = self._button(self.tr("Build the sample"), "welcomeSampleButton")
+        build = self._button(self.tr("Try the sample"), "welcomeSampleButton")
         build.clicked.connect(self._build_sample)
         return self._row(self.tr("A sample to begin with"), text, build)
 

@@ -27,7 +27,7 @@ from moelauncher.core.speed.speed_prediction import (
     token_traffic,
 )
 from moelauncher.core.speed.tune_plan import tune_plan
-from moelauncher.core.units import MIB, format_bytes, format_rate
+from moelauncher.core.units import MIB, format_bytes, format_rate, unbroken
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.planner import Planner
@@ -164,7 +164,8 @@ class OutlookDesk(QObject):
         # What rounds to nothing is no news.
         parts = [vram] if read.vram_bytes >= MIB else []
         parts += [ram] if read.ram_bytes >= MIB else []
-        text = self.tr("{parts} a token").format(parts=" + ".join(parts)) if parts else ""
+        read_of = " + ".join(unbroken(part) for part in parts)
+        text = self.tr("{parts} a token").format(parts=read_of) if parts else ""
         tip = self.tr(
             "What one token reads: dense weights, the used experts and the KV cache, each from "
             "where it lies. Only activations cross the bus ({bus}), not weights: that is why "

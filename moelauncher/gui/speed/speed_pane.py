@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from moelauncher.gui.speed.speed_plot import SpeedPlot
 
 PLOT_HEIGHT = 72
-TALLEST_PLOT = 320
+TALLEST_PLOT = 420
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SpeedPane(Pane):
         self.views = QStackedLayout(holder)
         self.views.setStackingMode(QStackedLayout.StackingMode.StackAll)
         self.empty = plain_label(
-            self.tr("Launch a model and send a message.\nIts speed appears here."), "muted"
+            self.tr("While a model answers,\nits speed appears here."), "muted"
         )
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         # On its own ground, so that no line of the plot runs through the words.
@@ -321,9 +321,7 @@ class SpeedPane(Pane):
             expected = any(rate is not None for rate in self._shown.predicted)
             self.empty.setVisible(not (self._shown.speeds or self._series or expected))
         else:
-            self.empty.setText(
-                self.tr("Launch a model and send a message.\nIts speed appears here.")
-            )
+            self.empty.setText(self.tr("While a model answers,\nits speed appears here."))
             self.empty.setVisible(self.history.is_empty)
         if self.plot is not None:
             self.plot.changed()

@@ -122,7 +122,7 @@ class TuneDialog(RunDialog):
         texts = {
             THREADS: (self.tr("threads"), self.tr("How many of the processor's threads compute")),
             UBATCH: (
-                self.tr("ubatch"),
+                self.tr("prompt batch (ubatch)"),
                 self.tr("How many tokens of a prompt are read at once: faster, and more memory"),
             ),
             MMAP: (

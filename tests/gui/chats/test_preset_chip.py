@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QMenu
+
 from moelauncher.core.chats.sampling_presets import Preset
 from moelauncher.gui.chats.preset_chip import PresetChip
 
@@ -22,3 +24,15 @@ def test_a_long_name_is_cut_to_the_room(qtbot):
     assert chip.accessibleName() == "Preset: Tom & the very long name of a preset"
     chip.resize(chip.minimumSizeHint())
     assert chip.text().endswith("…")
+
+
+def test_the_menu_tells_the_numbers_of_each_preset(qtbot):
+    chip = PresetChip()
+    qtbot.addWidget(chip)
+    chip.set_presets((Preset("precise", "precise", {"temperature": 0.2, "top_k": 40}),), "x", "")
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    chip.fill_menu(menu)
+    tips = {action.text(): action.toolTip() for action in menu.actions()}
+    assert tips["precise"] == "Temperature 0.2 · Top-k 40"
+    assert menu.toolTipsVisible()

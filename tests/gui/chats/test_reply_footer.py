@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.units import NO_BREAK_SPACE
 from moelauncher.gui.chats.reply_footer import (
-    NO_BREAK_SPACE,
     footer_runs,
     prompt_progress_text,
     thought_text,

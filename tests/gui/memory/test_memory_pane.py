@@ -92,6 +92,15 @@ def test_the_legend_has_gpu_and_main_memory(pane: MemoryPane) -> None:
     assert not any(text.startswith("state") for text in texts)
 
 
+def test_the_legend_teaches_what_its_words_mean(pane: MemoryPane) -> None:
+    pane.set_forecast(forecast())
+    legend = pane.legend
+    for entry, area in legend._places(legend.width()):
+        assert legend.lesson_at(area.center()) == pane.gauge.texts.kind_lesson(entry.kind) != ""
+    assert "only a few of them are read" in pane.gauge.texts.kind_lesson("experts")
+    assert legend.lesson_at(QPointF(legend.width() + 5, 5)) == ""
+
+
 def test_panes_below_never_move_when_the_verdict_changes(qtbot, pane: MemoryPane) -> None:
     pane.show()
     pane.set_snapshot(snapshot())

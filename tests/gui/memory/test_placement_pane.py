@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QPushButton, QSlider, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QWidget,
+)
 
 from moelauncher.core.memory.place_model import place
 from moelauncher.core.session_state import Selection, SessionState, controls
@@ -283,3 +291,12 @@ def test_the_meters_do_not_undo_what_is_being_typed(qtbot, pane: PlacementPane) 
         pane.set_values(values)
         assert field.text() == "12"
         field.clearFocus()
+
+
+def test_words_that_nobody_knows_are_explained_where_they_stand(pane: PlacementPane) -> None:
+    tips = {label.text(): label.toolTip() for label in pane.findChildren(QLabel) if label.toolTip()}
+    assert "only a few of them" in tips["Expert layers on the CPU"]
+    for name in ("expertSlider", "expertSpin"):
+        assert "less VRAM" in pane.findChild(QWidget, name).toolTip()
+    for text, name in (("Context", "contextCombo"), ("KV", "kvCombo"), ("Threads", "threadsSpin")):
+        assert tips[text] == pane.findChild(QWidget, name).toolTip()

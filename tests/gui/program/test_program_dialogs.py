@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.errors import LauncherError
@@ -136,6 +136,17 @@ def test_changes_are_saved_and_named(qtbot: QtBot, settings: Settings, tmp_path:
     assert again.get(keys.N_THREADS) == 3
     assert again.get(keys.LEAVE_FREE_BYTES) == 1 << 30
     assert "kept = 1" in (tmp_path / "settings.toml").read_text(encoding="utf-8")
+
+
+def test_never_is_an_empty_field_and_not_a_zero(qtbot: QtBot, settings: Settings) -> None:
+    dialog = dialog_of(qtbot, settings)
+    idle = dialog.editors["engine.idle_unload_minutes"]
+    field = idle.widget
+    assert isinstance(field, QLineEdit)
+    assert (field.text(), field.placeholderText(), idle.value()) == ("", "never", 0)
+    field.setText("15")
+    dialog.accept()
+    assert settings.get(keys.IDLE_UNLOAD_MINUTES) == 15
 
 
 def test_nonsense_is_said_and_nothing_is_saved(
