@@ -201,6 +201,8 @@ class ReplyDesk(QObject):
         self._window.speed.add_rate(now, None)
         average = self._last_stats.tok_s if self._last_stats else None
         self._window.speed.set_summary(average, average)
+        if self._standing.state() is SessionState.STOPPING and self._loads.goes_on:
+            return  # a move was stopped with it, and its end is still to come
         if SessionEvent.FINISHED in possible_events(self._standing.state()):
             self._standing.move(SessionEvent.FINISHED)
 

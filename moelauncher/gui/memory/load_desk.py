@@ -110,6 +110,11 @@ class LoadDesk(QObject):
             return self.loaded.facts.path
         return None if self._loading is None else self._loading.facts.path
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a load has not ended yet, wanted or not."""
+        return self._loading is not None
+
     def expected_s(self, plan: LaunchPlan | None) -> float | None:
         """How long applying ``plan`` to what is loaded will take; None where unknown."""
         if self.loaded is None or plan is None:

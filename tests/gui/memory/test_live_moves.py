@@ -126,6 +126,20 @@ def test_a_reply_that_was_faster_ends_first(driver: ScriptedWindow) -> None:
     driver.wait(lambda: driver.session.state is SessionState.READY)
 
 
+def test_stop_in_mid_move_rests_once_both_have_ended(driver: ScriptedWindow) -> None:
+    """The engine ends the reply first where it had not come to the move yet."""
+    before = report(driver)
+    move(driver, 2)
+    n_move = driver.engine.newest
+    driver.window.findChild(QPushButton, "stopButton").click()
+    driver.engine.say(Finished(0, STATS), request=driver.reply)  # type: ignore[attr-defined]
+    driver.wait(lambda: not driver.session.chat.conversation.streaming)
+    assert driver.session.state is SessionState.STOPPING
+    driver.engine.say(LoadCancelled(0, before), request=n_move)
+    driver.wait(lambda: driver.session.state is SessionState.READY)
+    assert "cancelled" in message(driver)
+
+
 def test_live_leaves_what_does_not_fit(driver: ScriptedWindow) -> None:
     driver.window.findChild(QCheckBox, "liveSwitch").setChecked(True)
     driver.window.memory.leave_free_changed.emit("CUDA0", 13 << 30)
