@@ -71,14 +71,16 @@ _S, _E = SessionState, SessionEvent
 _RESTING: Mapping[SessionEvent, SessionState] = {
     _E.SELECT: _S.SELECTED,  # or EMPTY, UNLOADABLE: by what is selected
     _E.UNLOADED: _S.SELECTED,  # a late answer to an unload that was asked for twice
+    # By the button where it is offered; what was lent comes back whatever is selected by now.
+    _E.LAUNCH: _S.CHECKING,
 }
 
 _TABLE: Mapping[SessionState, Mapping[SessionEvent, SessionState]] = MappingProxyType(
     {
         _S.EMPTY: _RESTING,
         _S.UNLOADABLE: _RESTING,
-        _S.SELECTED: {**_RESTING, _E.LAUNCH: _S.CHECKING},
-        _S.FAILED: {**_RESTING, _E.LAUNCH: _S.CHECKING, _E.UNLOADED: _S.FAILED},
+        _S.SELECTED: _RESTING,
+        _S.FAILED: {**_RESTING, _E.UNLOADED: _S.FAILED},
         _S.CHECKING: {
             _E.SELECT: _S.CHECKING,
             _E.ACCEPTED: _S.LOADING,

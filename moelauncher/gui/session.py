@@ -45,9 +45,9 @@ from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.idle_unload import IdleUnload
 from moelauncher.gui.memory.live_apply import LiveApply
 from moelauncher.gui.memory.load_accounts import LoadAccounts
-from moelauncher.gui.memory.load_desk import LoadDesk, LoadEvent
+from moelauncher.gui.memory.load_desk import LoadDesk, LoadedModel, LoadEvent
 from moelauncher.gui.memory.load_outcome import LoadOutcome
-from moelauncher.gui.memory.machine_loan import MachineLoan
+from moelauncher.gui.memory.machine_loan import Lender, MachineLoan
 from moelauncher.gui.memory.planned_machine import PlannedMachine
 from moelauncher.gui.memory.planner import Planner
 from moelauncher.gui.memory.profile_desk import ProfileDesk
@@ -90,12 +90,15 @@ class Session(QObject):
         self.speeds = BestSpeeds(services.state, window.model_list)
         outlook = OutlookDesk(window, self.planner, services, self._jobs, self.speeds, self)
         self.known = KnownSpeeds(window, self.planner, services, outlook, self)
-        self._loan = MachineLoan(
-            lambda: self.state,
-            lambda: self._loads.loaded is not None,
-            unload=self.unload,
-            launch=self.launch,
-            parent=self,
+        self.loan = MachineLoan(
+            Lender(
+                lambda: self.state,
+                lambda: self._loads.loaded,
+                unload=self.unload,
+                load=self._load_again,
+                apply=self._apply_taken,
+            ),
+            self,
         )
         self.tuning = TuneDesk(
             window,
@@ -104,10 +107,10 @@ class Session(QObject):
             self._jobs,
             self.known,
             outlook,
-            self._loan,
+            self.loan,
             self,
         )
-        self.answers = AnswersDesk(window, self.planner, services, self._jobs, self._loan, self)
+        self.answers = AnswersDesk(window, self.planner, services, self._jobs, self.loan, self)
         self.tuning.compare_wanted.connect(self.answers.offer)
         self.share = ShareDesk(window, self.known, self._jobs, self)
         self.cards = CardDesk(
@@ -189,7 +192,7 @@ class Session(QObject):
         window.placement.live_toggled.connect(lambda on: services_state.set("live", on))
         self._live.due.connect(self._apply_live)
         self.state_changed.connect(self._apply_live)
-        self.state_changed.connect(self._loan.state_changed)
+        self.state_changed.connect(self.loan.state_changed)
         self.state_changed.connect(self.sleep.state_changed)
         window.chat.send_requested.connect(self.send)
         window.chat.stop_requested.connect(self.stop)
@@ -234,6 +237,14 @@ class Session(QObject):
         self._loads.begin(
             facts, plan, keeps_chat=moves, asked_s=time.monotonic() if live_s is None else live_s
         )
+
+    def _load_again(self, before: LoadedModel) -> None:
+        """What was lent comes back, as it was and without a question."""
+        self._loads.begin(before.facts, before.plan, keeps_chat=False, asked_s=time.monotonic())
+
+    def _apply_taken(self) -> None:
+        if self._controls().launch_action is LaunchAction.APPLY:
+            self.launch()
 
     def _is_busy(self) -> bool:
         return self.state in BUSY_STATES

@@ -56,6 +56,7 @@ def run(state: SessionState, *events: SessionEvent) -> SessionState:
         (S.GENERATING, (E.LAUNCH, E.STOP, E.FINISHED), S.READY),
         (S.GENERATING, (E.LAUNCH, E.LOAD_FAILED), S.FAILED),
         (S.SELECTED, (E.LAUNCH, E.LOAD_FAILED, E.LAUNCH), S.CHECKING),
+        (S.UNLOADABLE, (E.LAUNCH, E.ACCEPTED, E.LOADED), S.READY),  # what was lent comes back
         (S.LOADING, (E.CANCEL, E.LOADED), S.READY),  # the cancel came too late
         (S.FAILED, (E.SELECT,), S.SELECTED),
     ],
@@ -121,8 +122,7 @@ def test_what_can_be_pressed_can_happen(
     possible = possible_events(state)
     if shown.launch_enabled:
         wanted = E.CANCEL if shown.launch_action is LaunchAction.CANCEL else E.LAUNCH
-        # EMPTY and UNLOADABLE are left with the selection, never with a launch.
-        assert wanted in possible or state in (S.EMPTY, S.UNLOADABLE)
+        assert wanted in possible
     if shown.stop_enabled:
         assert E.STOP in possible
     if shown.unload_enabled:

@@ -130,6 +130,7 @@ class TuneDesk(QObject):
 
     def _start(self, minutes: int) -> None:
         self._runs, self._decision = {}, None
+        self._cancel_asked = False
         self._window.speed.setting_button.setChecked(True)
         self.dialog.set_running(True)
         self.dialog.set_verdict("", False)
@@ -138,7 +139,8 @@ class TuneDesk(QObject):
 
     def _begin(self, minutes: int) -> None:
         facts = self._planner.facts
-        if facts is None:
+        if facts is None or self._cancel_asked:
+            self.dialog.set_verdict(self._nothing_measured(), False)
             self._ended(None)
             return
         choices = self._planner.choices()
@@ -180,7 +182,6 @@ class TuneDesk(QObject):
                 last = event
             return last
 
-        self._cancel_asked = False
         self._jobs.start(_LANE, work, self._ended, self._broke, self._reported)
 
     def _cancel(self) -> None:
@@ -270,15 +271,20 @@ class TuneDesk(QObject):
             )
             if last.why == "budget":
                 text += " " + self.tr("The time was used up: more may change the result.")
+            elif last.why == "cancelled" and not self._runs:
+                text = self._nothing_measured()
             elif last.why == "cancelled":
                 text += " " + self.tr("Cancelled; what was measured is kept.")
             if split_text := self._search.split_text():
                 text += " " + split_text
-            if last.busy_note:
+            if last.busy_note and self._runs:
                 text += " " + last.busy_note
             can_take = last.decision.setting not in (None, plan.present)
             self.dialog.set_verdict(text, can_take)
         self._loan.give_back()
+
+    def _nothing_measured(self) -> str:
+        return self.tr("Cancelled before anything was measured.")
 
     def _take(self) -> None:
         search, decision = self._search, self._decision
@@ -298,7 +304,7 @@ class TuneDesk(QObject):
             except LauncherError as error:
                 self._window.status.set_message(error.sentence, "warning")
         self.dialog.close()
-        self._loan.give_back()
+        self._loan.apply()
 
     def _compare(self) -> None:
         search, decision = self._search, self._decision

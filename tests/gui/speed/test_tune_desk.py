@@ -205,6 +205,33 @@ def test_what_the_command_line_measures_meanwhile_is_shown(
     assert {one.stop: one.median for one in settings.speeds}[3] > 45.0
 
 
+def test_cancel_while_the_memory_is_freed_begins_no_sweep(
+    window: ScriptedWindow, qtbot: QtBot
+) -> None:
+    begun: list[TuneJob] = []
+
+    def remembering(job: TuneJob, *rest: object) -> Iterator[TuneEvent]:
+        begun.append(job)
+        return iter(())
+
+    window.tune = remembering
+    window.session.launch()
+    window.loaded()
+    window.wait(lambda: window.session.state is SessionState.READY)
+    window.window.findChild(QPushButton, "tuneButton").click()
+    window.window.findChild(QPushButton, "tuneStartButton").click()
+    assert window.session.state is SessionState.UNLOADING
+    cancel = window.window.findChild(QPushButton, "tuneCancelButton")
+    cancel.click()
+    window.unloaded()
+    window.wait(cancel.isEnabled)
+    dialog = window.session.tuning.dialog
+    assert (cancel.text(), begun) == ("Close", [])
+    assert dialog.verdict.text() == "Cancelled before anything was measured."
+    assert len(window.engine.loads) == 2, "what was loaded comes back"
+    dialog.close()
+
+
 def test_the_dialog_says_what_it_will_do(window: ScriptedWindow, qtbot: QtBot) -> None:
     window.window.findChild(QPushButton, "tuneButton").click()
     dialog = window.session.tuning.dialog
