@@ -30,7 +30,7 @@ def window(qtbot: QtBot, tmp_path: Path, model: Path) -> Iterator[ScriptedWindow
 
 
 def crash(model: Path, activity: str = "generating", cpu_moe: int | None = 20) -> AbnormalEnd:
-    return AbnormalEnd("0.1.0", activity, model.name, str(model), cpu_moe, None, "", None)
+    return AbnormalEnd("0.1.0", activity, model.name, str(model), cpu_moe, None, None)
 
 
 def start(window: ScriptedWindow, before: AbnormalEnd) -> SaferStart:
