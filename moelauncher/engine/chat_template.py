@@ -51,7 +51,8 @@ class ChatTemplate:
 
         variables = {
             **self._special,
-            "strftime_now": lambda pattern: datetime.now().strftime(pattern),
+            # The day where the user is.
+            "strftime_now": lambda pattern: datetime.now().strftime(pattern),  # noqa: DTZ005
             "raise_exception": _raise_template_error,
             "tools": None,
             **values,

@@ -130,7 +130,7 @@ class GuardedEnvironment(jinja2.sandbox.ImmutableSandboxedEnvironment):
         )
         del self.globals["lipsum"]
         known = {**self.filters, **filters}
-        self.filters = {name: _bounded(name, filter) for name, filter in known.items()}
+        self.filters = {name: _bounded(name, one) for name, one in known.items()}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> jinja2.nodes.Template:
         tree = super()._parse(source, name, filename)

@@ -165,7 +165,7 @@ def test_one_snapshot_without_a_thread_closes_its_sources() -> None:
 
 
 def test_the_note_speaks_once_the_build_has_spoken() -> None:
-    snapshot = read_machine(default_sources(lambda: []))
+    snapshot = read_machine(default_sources(list))
     assert snapshot.gpu_note != ""
     assert read_machine([ScriptedSource("NVML", [card("x")])]).gpu_note == ""
 

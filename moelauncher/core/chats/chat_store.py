@@ -113,7 +113,7 @@ class ChatStore:
         """All chats, newest first; with ``query`` those that hold every word of it."""
         with self._told():
             snippets = find_chats(self._db, writable_text(query)) if query.strip() else None
-            rows = [
+            return [
                 ChatRow(
                     chat_id,
                     title or auto_title or tr("Empty chat"),
@@ -128,7 +128,6 @@ class ChatStore:
                 )
                 if snippets is None or chat_id in snippets
             ]
-        return rows
 
     def load(self, chat_id: str) -> KeptChat | None:
         """A whole chat; None where there is none of that id."""

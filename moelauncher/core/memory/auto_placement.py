@@ -83,7 +83,7 @@ def forecast_on(
     )
 
 
-def stop_count(facts: ModelFacts, machine: Machine) -> int:
+def stop_count(facts: ModelFacts) -> int:
     """Steps from everything on the GPU to everything that can leave it.
 
     Expert layers for a model with stops; for the others the blocks and the output layer.
@@ -129,13 +129,17 @@ def corrected(
     if result.compute_source != "dry-run":
         return machine
     estimate = forecast_on(facts, placement, context, machine)
-    gpus = []
-    for gpu, told, guessed in zip(machine.gpus, result.gpus, estimate.gpus, strict=True):
-        if gpu.free_bytes is not None:
-            off = told.used_bytes - guessed.used_bytes
-            gpu = replace(gpu, free_bytes=max(0, gpu.free_bytes - off))
-        gpus.append(gpu)
-    return replace(machine, gpus=tuple(gpus))
+
+    def seen(gpu: PlacementDevice, off_bytes: int) -> PlacementDevice:
+        if gpu.free_bytes is None:
+            return gpu
+        return replace(gpu, free_bytes=max(0, gpu.free_bytes - off_bytes))
+
+    gpus = tuple(
+        seen(gpu, told.used_bytes - guessed.used_bytes)
+        for gpu, told, guessed in zip(machine.gpus, result.gpus, estimate.gpus, strict=True)
+    )
+    return replace(machine, gpus=gpus)
 
 
 def auto_placement(
@@ -152,7 +156,7 @@ def auto_placement(
     The estimate finds the step; where dry runs are to be had they correct it, in either
     direction, so that at most a few are asked for. Without a GPU everything is in RAM.
     """
-    last = stop_count(facts, machine)
+    last = stop_count(facts)
 
     def at(step: int, ask: DryRunOf | None = None) -> tuple[Placement, MemoryForecast]:
         placement = place_at(facts, machine, context, step, which=which, tensor_split=tensor_split)
@@ -233,7 +237,7 @@ def helpful_text(
     if gpus_fit(result) or not machine.gpus:
         return result.text
     experts = len(expert_stops(facts))
-    last = stop_count(facts, machine)
+    last = stop_count(facts)
     now = placement.cpu_moe if experts else facts.n_layer_all + 1 - placement.n_gpu_layers
     split = placement.tensor_split if explicit_split else None
     machine = corrected(facts, placement, context, machine, result)

@@ -137,13 +137,14 @@ def compare_load(
 
 def with_measured(comparison: LoadComparison, measured_bytes: Mapping[str, int]) -> LoadComparison:
     """The same comparison once the meters have answered."""
-    devices = []
-    for device in comparison.devices:
+
+    def seen(device: DeviceComparison) -> DeviceComparison:
         measured = measured_bytes.get(device.device)
-        if measured is not None and measured >= device.planned_bytes * _BLIND_SHARE:
-            device = replace(device, measured_bytes=measured)
-        devices.append(device)
-    return replace(comparison, devices=tuple(devices))
+        if measured is None or measured < device.planned_bytes * _BLIND_SHARE:
+            return device
+        return replace(device, measured_bytes=measured)
+
+    return replace(comparison, devices=tuple(map(seen, comparison.devices)))
 
 
 def measured_use(before: MachineSnapshot, after: MachineSnapshot) -> dict[str, int]:

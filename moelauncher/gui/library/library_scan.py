@@ -79,9 +79,10 @@ def scan_sources(
         visited=lambda folder: folders.append(str(folder)),
     )
     with header_workers(ordered, cache, cancelled):
-        for entry in entries:
-            if (before := known.get(entry.path)) == entry:
-                entry = before  # the window sees at once that it is the same
+        for read in entries:
+            before = known.get(read.path)
+            # The window sees at once that the same object is the same row.
+            entry = before if before == read else read
             bundle.append(entry)
             found.append(entry)
             if time.monotonic() - told_s >= every_s:

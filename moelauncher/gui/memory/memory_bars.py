@@ -237,7 +237,7 @@ def loaded_forecast(report: LoadReport, plan: MemoryForecast) -> MemoryForecast:
     for device in plan.devices:
         if device.kind == "gpu":
             weights = measured.get((device.name, "weights"))
-            device = replace(
+            loaded = replace(
                 device,
                 dense_bytes=device.dense_bytes
                 if weights is None
@@ -248,6 +248,8 @@ def loaded_forecast(report: LoadReport, plan: MemoryForecast) -> MemoryForecast:
             )
         elif device.lent_bytes:
             lent = sum(gpu.used_bytes for gpu in devices if gpu.shares_ram)
-            device = replace(device, lent_bytes=lent)
-        devices.append(device)
+            loaded = replace(device, lent_bytes=lent)
+        else:
+            loaded = device
+        devices.append(loaded)
     return replace(plan, devices=tuple(devices))

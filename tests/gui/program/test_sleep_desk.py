@@ -88,7 +88,7 @@ def test_gpu_that_did_not_wake_is_said_and_not_touched(
     def crashed() -> list[object]:
         raise LauncherError("llama.cpp crashed while it started.")
 
-    driver.awake = crashed if failing else lambda: []  # type: ignore[assignment]
+    driver.awake = crashed if failing else list  # type: ignore[assignment]
     fall_asleep(driver, source)
     source.wake()
     driver.wait(lambda: driver.session.state is SessionState.FAILED)
