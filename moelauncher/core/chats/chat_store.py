@@ -130,7 +130,11 @@ class ChatStore:
             ]
 
     def load(self, chat_id: str) -> KeptChat | None:
-        """A whole chat; None where there is none of that id."""
+        """A whole chat; None where there is none of that id.
+
+        A reply in it that was being written counts as cut off: nobody writes on into what was
+        read from the disk.
+        """
         with self._told():
             head = self._db.execute(
                 "SELECT title, system, chosen, left_out, settings FROM chats"
@@ -157,7 +161,7 @@ class ChatStore:
         conversation = restored(system, nodes, choices, keys)
         chat = KeptChat(chat_id, conversation, title, _object(settings))
         self._written[chat_id] = chat
-        return chat
+        return replace(chat, conversation=conversation.cut())
 
     @property
     def last_shown(self) -> str:

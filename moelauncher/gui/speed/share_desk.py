@@ -6,6 +6,7 @@ GUI thread; files are read and written in the pool.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +36,9 @@ _SHORTEST_REPLY = 16
 #: Entries of the menu that copy; those behind them have to do with files.
 _N_COPIES = 2
 _BAD_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
+
+
+_log = logging.getLogger(__name__)
 
 
 class ShareDesk(QObject):
@@ -105,7 +109,7 @@ class ShareDesk(QObject):
 
         # Its own lane: nothing that comes later may take its place.
         lane = f"{_LANE} {measured.time_s}"
-        self._jobs.start(lane, work, lambda _: None, self._failed)
+        self._jobs.start(lane, work, lambda _: None, _not_kept)
 
     # What the menu offers
 
@@ -218,3 +222,8 @@ class ShareDesk(QObject):
 
 def _csv(found: Sequence[Measurement], _facts: ModelFacts | None) -> str:
     return to_csv(found)
+
+
+def _not_kept(error: LauncherError) -> None:
+    # Nobody asked for it; where the disk is full, the chat that is not kept is the news.
+    _log.warning("%s %s", error.sentence, error.details)

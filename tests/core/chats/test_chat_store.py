@@ -105,6 +105,23 @@ def test_a_reply_in_progress_is_found_cut(store: ChatStore, path: Path) -> None:
     assert chat.conversation.last_reply.can_go_on
 
 
+def test_a_reply_is_cut_in_what_is_read_though_the_file_says_otherwise(
+    store: ChatStore, path: Path
+) -> None:
+    """Its later text could not be saved, or the file can only be read."""
+    running = Conversation().ask("hi").begin_reply("m").append("half a sen")
+    store.save(KeptChat("a", running))
+    found = store.load("a")
+    copy = store.load(store.duplicate("a"))
+    for chat in (found, copy):
+        assert chat is not None and not chat.conversation.streaming
+        assert chat.conversation.turns[-1].state is TurnState.CUT
+    assert found is not None
+    store.save(found)
+    with sqlite3.connect(path) as file:
+        assert {row[0] for row in file.execute("SELECT state FROM turns")} == {"done", "cut"}
+
+
 def test_rows_are_the_newest_first_and_named_by_their_first_words(store: ChatStore) -> None:
     store.save(kept("a", ("How does a router pick its experts, and why so few of them? " * 3, "x")))
     store.save(kept("b", ("two", "x")))

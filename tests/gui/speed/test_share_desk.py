@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.engine_protocol import Finished, GenerationStats, TokenEvent
+from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import SessionState
 from moelauncher.core.speed.measurement import CHAT, LAYERS, LLAMA_BENCH, Measurement, Setting
 from tests.core.speed.test_llama_bench_json import row
@@ -195,3 +196,24 @@ def test_replies_are_kept_apart(window: ScriptedWindow) -> None:
     assert not entries(window)["Copy as CSV"]
     plot = window.window.speed.settings
     assert plot is not None and plot.speeds == ()
+
+
+def test_a_reply_whose_rate_cannot_be_kept_is_no_news(
+    window: ScriptedWindow, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the disk is full, what is said of the chat must stay to be read."""
+
+    def full(measurement: Measurement) -> None:
+        raise LauncherError("The disk is full.")
+
+    assert window.session.known.store is not None
+    monkeypatch.setattr(window.session.known.store, "add", full)
+    window.session.launch()
+    window.loaded()
+    window.wait(lambda: window.session.state is SessionState.READY)
+    window.session.send("hello")
+    window.window.status.set_message("The chat is not kept.", "error")
+    stats = replace(STATS, completion_tokens=30)
+    window.engine.say(TokenEvent(0, "Hi", "", 1, 1.0), Finished(0, stats))
+    window.wait(lambda: "The disk is full." in caplog.text)
+    assert window.window.status.message.text() == "The chat is not kept."
