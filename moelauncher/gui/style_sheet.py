@@ -91,6 +91,9 @@ QLineEdit, QComboBox, QAbstractSpinBox {
     min-height: $innerpx; padding: 0 8px; placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent;
 }
+QLineEdit QToolButton, QLineEdit QToolButton:hover, QLineEdit QToolButton:focus {
+    background: transparent; border: none; min-height: 0; padding: 0;
+}
 QLineEdit:hover, QComboBox:hover, QAbstractSpinBox:hover { border-color: $thumb; }
 QLineEdit:focus, QComboBox:focus, QAbstractSpinBox:focus {
     border: $ringpx solid $accent; min-height: $inner_focuspx; padding: 0 7px;

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import (
     QApplication,
     QDialogButtonBox,
     QLabel,
+    QLineEdit,
     QProxyStyle,
     QPushButton,
     QStyle,
+    QToolButton,
 )
 
 from moelauncher.gui import theme as look
@@ -104,3 +106,15 @@ def test_buttons_of_dialogs_have_no_icons_whatever_the_desktop_does(styled, qtbo
         assert all(button.icon().isNull() for button in plain.buttons())
     finally:
         styled.setStyle("Fusion")
+
+
+def test_the_cross_that_clears_a_field_stands_in_its_middle(styled, qtbot) -> None:
+    look.apply_theme(styled, "dark")
+    field = QLineEdit("text")
+    field.setClearButtonEnabled(True)
+    qtbot.addWidget(field)
+    field.resize(240, look.CONTROL_HEIGHT)
+    field.show()
+    cross = field.findChild(QToolButton)
+    assert cross.height() < look.CONTROL_HEIGHT
+    assert abs(cross.geometry().center().y() - field.rect().center().y()) <= 1

@@ -186,8 +186,11 @@ class OutlookDesk(QObject):
         return token_traffic(facts, placement, expected, context.n_ctx, depth)
 
     def _expected(self, read: TokenTraffic, plan: LaunchPlan) -> tuple[str, str]:
-        """The speed to expect of the placement in view, and what that rests on."""
-        if plan.forecast.streams_from_disk:
+        """The speed to expect of the placement in view, and what that rests on.
+
+        None of what does not fit: spilled memory and drives are not in the prediction.
+        """
+        if plan.forecast.streams_from_disk or not plan.forecast.fits:
             return "", ""
         basis = self.basis if self._outlook is None else self._outlook.basis
         rate = format_rate(basis.model.tok_s(read))

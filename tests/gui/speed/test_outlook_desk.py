@@ -48,6 +48,15 @@ def test_the_figures_say_what_to_expect_and_why(window: ScriptedWindow) -> None:
     assert window.window.speed.average.text().startswith("expected ≈ ")
 
 
+def test_no_speed_is_promised_of_what_does_not_fit(window: ScriptedWindow) -> None:
+    window.window.placement.slider.setValue(0)
+    window.wait(lambda: not window.plan.forecast.fits)
+    assert window.window.speed.average.text() == ""
+    window.window.placement.auto.click()
+    window.wait(lambda: window.plan.forecast.fits)
+    assert window.window.speed.average.text().startswith("expected")
+
+
 def test_bandwidths_are_measured_once_in_a_quiet_moment_and_kept(window: ScriptedWindow) -> None:
     desk, probe = desk_of(window), Probe()
     window.probe = probe
