@@ -122,7 +122,7 @@ def gpu_note(gpus: Sequence[GpuReading], backend_known: bool) -> str:
     if not backend_known or any(gpu.device_name for gpu in gpus):
         return ""
     if not gpus:
-        return tr("llama.cpp uses no GPU here. The doctor (menu ☰) says why, and what to do.")
+        return tr("llama.cpp uses no GPU here: the doctor (menu ☰) says why.")
     return tr(
         "{gpu} is in this machine, but llama.cpp does not use it. The doctor (menu) says why, and "
         "what to do."
