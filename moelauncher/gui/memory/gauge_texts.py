@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject
 
+from moelauncher.core.machine import GpuHolder
+from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.units import format_bytes, format_gib
 from moelauncher.gui.memory.memory_bars import Bar, Segment
+
+#: So many programs are named in a tooltip.
+MOST_HOLDERS = 5
 
 
 class GaugeTexts(QObject):
@@ -109,7 +116,19 @@ class GaugeTexts(QObject):
             now = format_bytes(segment.now_bytes) if segment.now_bytes else self.tr("nothing")
             lines.append(self.tr("Loaded now: {size}").format(size=now))
         lines.append(self.kind_lesson(segment.kind))
+        if segment.kind == "others" and bar.holders:
+            lines.append(self._holders(bar.holders))
         return "\n".join(lines)
+
+    def _holders(self, holders: Sequence[GpuHolder]) -> str:
+        """Who holds the memory: "firefox 412 MiB, steam 88 MiB and 3 more"."""
+        told = []
+        for holder in holders[:MOST_HOLDERS]:
+            size = "" if holder.used_bytes is None else f" {format_bytes(holder.used_bytes)}"
+            told.append(display_name(holder.name) + size)
+        text = ", ".join(told)
+        more = len(holders) - len(told)
+        return self.tr("{text} and {n} more").format(text=text, n=more) if more else text
 
     def margin_tip(self, leave_free_bytes: int) -> str:
         """What the mark is that can be dragged."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from moelauncher.core.engine_protocol import LoadReport
-from moelauncher.core.machine import GpuReading, MachineSnapshot
+from moelauncher.core.machine import GpuHolder, GpuReading, MachineSnapshot
 from moelauncher.core.memory.launch_plan import IMAGINED_GPU
 from moelauncher.core.memory.memory_forecast import DeviceForecast, MemoryForecast
 from moelauncher.core.memory.placement import RAM
@@ -44,6 +44,7 @@ class Bar:
     meter: str  # who measured; empty when nobody
     imagined: bool = False  # a GPU that would do, drawn where there is none
     shares_ram: bool = False  # an integrated GPU: its memory is part of main memory
+    holders: tuple[GpuHolder, ...] = ()  # the other programs, largest first, where known
 
     @property
     def then_bytes(self) -> int:
@@ -99,6 +100,7 @@ def _measured_only(snapshot: MachineSnapshot | None) -> tuple[Bar, ...]:
             over_bytes=0,
             measured_used_bytes=gpu.used_bytes,
             meter=gpu.source,
+            holders=gpu.holders,
         )
         for gpu in snapshot.gpus
     ]
@@ -134,6 +136,7 @@ def _gpu_bar(
         measured_used_bytes=used,
         meter=reading.source if reading else "",
         shares_ram=device.shares_ram,
+        holders=reading.holders if reading else (),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor
 
+from moelauncher.core.machine import GpuHolder
 from moelauncher.core.memory.launch_plan import IMAGINED_GPU
 from moelauncher.core.memory.load_comparison import KindComparison, LoadComparison
 from moelauncher.gui.memory.memory_gauge import MemoryGauge
@@ -175,6 +178,26 @@ def test_tooltips_teach_and_name_their_source(pane: MemoryPane) -> None:
     assert "dry run" in tip(8.5 / 12)
     assert "Free: 3.0 GiB" in tip(10 / 12)
     assert "Kept free: 1.0 GiB" in tip(11 / 12)
+
+
+def test_other_programs_on_the_gpu_are_named(pane: MemoryPane) -> None:
+    holders = tuple(
+        GpuHolder(n, f"program {n}", None if n == 2 else (8 - n) * 100 * MIB) for n in range(1, 8)
+    )
+    seen = snapshot()
+    gpu = replace(seen.gpus[0], holders=holders)
+    pane.set_snapshot(replace(seen, gpus=(gpu,)))
+
+    def tip() -> str:
+        area = pane.gauge._bar_rect(0)
+        return pane.gauge.tip_at(QPointF(area.left() + 2, area.center().y()))
+
+    named = "program 1 700 MiB, program 2, program 3 500 MiB, program 4 400 MiB, program 5 300 MiB"
+    assert f"{named} and 2 more" in tip()
+    pane.set_forecast(forecast())
+    assert f"{named} and 2 more" in tip()
+    pane.set_snapshot(snapshot())
+    assert "program" not in tip().replace("Other programs", "")
 
 
 def test_the_mark_is_dragged(qtbot, pane: MemoryPane) -> None:
