@@ -26,8 +26,12 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
     Unloaded,
 )
+from moelauncher.core.errors import LauncherError
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.placement import Placement
+
+#: A line of llama.cpp's, once each time that it reads a model file.
+MODEL_READ = "loaded meta data"
 
 GREEDY = Sampling(temperature=0.0)
 SETTINGS = ContextSettings(n_ctx=1024, n_threads=1)
@@ -100,6 +104,11 @@ class Outcome:
     def report(self) -> LoadReport:
         assert isinstance(self.end, Loaded), self.end
         return self.end.report
+
+    @property
+    def refusal(self) -> LauncherError:
+        assert isinstance(self.end, LoadFailed), self.end
+        return self.end.error
 
     @property
     def evaluated(self) -> int:

@@ -16,6 +16,7 @@ from gguf import GGMLQuantizationType, GGUFReader
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.gguf_header import SkippedArray, first_architecture, read_header
 from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.platform_marks import links
 from tests.helpers.tiny_shape import N_VOCAB
 
 U32, STRING, ARRAY = 4, 8, 9
@@ -335,7 +336,7 @@ def test_an_impossible_path_is_refused() -> None:
         read_header(Path("a\0b.gguf"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+@links
 def test_a_dangling_link_is_named(path: Path) -> None:
     path.symlink_to(path.with_name("gone"))
     with pytest.raises(LauncherError, match="The link points to a file that is not there"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ from moelauncher.core.library.catalog import entry_of, scan
 from moelauncher.core.library.trash_plan import trash_plan
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.model_tree import write_ollama_model
-
-links = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+from tests.helpers.platform_marks import links
 
 
 def test_all_parts_of_a_split_model_go(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +22,6 @@ from moelauncher.gui.library.model_row_delegate import ModelRowDelegate
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.library_window import LibraryWindow
 from tests.helpers.planned_models import GIB, gpu
-
-links = pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
 
 
 @pytest.fixture
