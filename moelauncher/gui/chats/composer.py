@@ -64,6 +64,8 @@ class MessageField(QPlainTextEdit):
         self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
         self.setTabChangesFocus(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # All lines wrap; while the upright bar comes, Qt would show one for a moment's width.
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
         self._composing = False

@@ -37,6 +37,7 @@ BUBBLE_RADIUS = 10.0
 LONG_USER_CHARS = 3000
 LONG_USER_LINES = 30
 SHOWN_USER_LINES = 12
+SHOWN_USER_CHARS = 1000  # about as many lines, where the text has no line breaks of its own
 
 
 class UserMessage(MessageView):
@@ -58,7 +59,14 @@ class UserMessage(MessageView):
     def _shown(self) -> str:
         if self._open or not self._long:
             return self._text[:SHOWN_CHARS_LIMIT]
-        return "\n".join(self._text[:LONG_USER_CHARS].split("\n")[:SHOWN_USER_LINES]) + " …"
+        return "\n".join(self._text[:SHOWN_USER_CHARS].split("\n")[:SHOWN_USER_LINES]) + " …"
+
+    def _fold_label(self) -> str:
+        if self._open:
+            return tr("Show less")
+        if self._lines > SHOWN_USER_LINES:
+            return tr("Show all {n} lines").format(n=f"{self._lines:,}")
+        return tr("Show all {n} characters").format(n=f"{len(self._text):,}")
 
     def _arrange(self, width: float) -> None:
         document = ReplyDocument()
@@ -76,13 +84,8 @@ class UserMessage(MessageView):
         height = document.size().height()
         self.hot_spots = []
         if self._long:
-            label = (
-                tr("Show less")
-                if self._open
-                else tr("Show all {n} lines").format(n=f"{self._lines:,}")
-            )
             rect = QRectF(left, BUBBLE_PAD_Y + height + 2, text_width, FOLD_HEIGHT)
-            self.hot_spots = [HotSpot("more", rect, label)]
+            self.hot_spots = [HotSpot("more", rect, self._fold_label())]
         self.height = height + fold + 2 * BUBBLE_PAD_Y
         self._bubble_height = self.height
         if not self._long:

@@ -241,6 +241,13 @@ def test_a_long_paste_is_folded(view, qtbot):
     assert "line 199" in view.toPlainText()
 
 
+def test_a_long_paste_without_line_breaks_is_folded_by_its_characters(view):
+    view.add_user_message("word " * 2000)
+    assert view._column.messages[0].height < 500
+    view.verticalScrollBar().setValue(0)
+    assert spots(view, "more")[0][1].label == "Show all 10,000 characters"
+
+
 # Copy and selection
 
 

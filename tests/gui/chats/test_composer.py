@@ -135,6 +135,16 @@ def test_long_lines_that_wrap_make_it_grow_too(composer):
     assert composer.field.height() > one
 
 
+def test_a_long_text_has_no_bar_below_it(qtbot, composer):
+    for width in (566, 600):
+        composer.resize(width, composer.height())
+        composer.field.clear()
+        qtbot.wait(20)
+        composer.field.setPlainText("x" * 5000)
+        qtbot.waitUntil(composer.field.verticalScrollBar().isVisible)
+        assert not composer.field.horizontalScrollBar().isVisible()
+
+
 def test_rich_text_is_pasted_as_plain_text(composer):
     data = QMimeData()
     data.setHtml("<b>bold</b>")
