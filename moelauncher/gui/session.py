@@ -13,6 +13,7 @@ import time
 
 from PySide6.QtCore import QObject, Signal
 
+from moelauncher.core.chats.kept_chat import KeptChat
 from moelauncher.core.engine_protocol import ChatKept, EngineEvent, NativeLog
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.memory.launch_plan import LaunchPlan
@@ -176,7 +177,8 @@ class Session(QObject):
         self.profiles = ProfileDesk(window, services, self.machine, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
         self.state = SessionState.EMPTY
-        self._waiting_text = ""  # the message that waits for a model that was freed
+        #: The message that waits for a model that was freed, and its chat.
+        self._waiting: tuple[KeptChat, str] | None = None
         self._live = LiveApply(window.placement, self)
         window.placement.set_live(services.state.get("live") is True)
         self._wire()
@@ -227,7 +229,7 @@ class Session(QObject):
             return
         if offered.launch_action is LaunchAction.CANCEL:
             return
-        if not self._waiting_text and self.outcome.holds_back(facts, plan):
+        if self._waiting is None and self.outcome.holds_back(facts, plan):
             return
         moves = offered.launch_action is LaunchAction.APPLY
         live_s = self._live.changed_s if self._live.waits else None
@@ -277,7 +279,7 @@ class Session(QObject):
         if not self._controls().send_enabled or not text.strip():
             return
         if self._loads.loaded is None:
-            self._waiting_text = text
+            self._waiting = (self.chat.chat, text)
             self.launch()
             return
         self.chat.send(text)
@@ -334,15 +336,18 @@ class Session(QObject):
         self._show()
 
     def _send_what_waits(self) -> None:
-        waiting, self._waiting_text = self._waiting_text, ""
-        if waiting:
-            self.send(waiting)
+        waiting = self._waiting
+        if waiting is not None and waiting[0].id == self.chat.chat.id:
+            self._waiting = None
+            self.send(waiting[1])
+        else:
+            self._give_text_back()
 
     def _give_text_back(self) -> None:
         """The message that waited for the model goes back to where it was written."""
-        waiting, self._waiting_text = self._waiting_text, ""
-        if waiting:
-            self._window.chat.composer.field.setPlainText(waiting)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self.chat.give_back(*waiting)
 
     def _idle_for_long(self) -> None:
         if self.state is SessionState.READY:
@@ -388,7 +393,8 @@ class Session(QObject):
         )
         if not cancelling and self.state is not SessionState.STOPPING:
             self._window.placement.set_progress("", None)
-        self._window.chat.set_controls(shown)
+        elsewhere = self.chat.elsewhere
+        self._window.chat.set_controls(shown, elsewhere.shown_title if elsewhere else "")
         self.chat.set_can_answer(shown.send_enabled and loaded is not None)
         idle = not self._is_busy() and self.planner.facts is not None
         self.tuning.set_able(idle, "" if idle else self._texts.why_no_tune(self.state))

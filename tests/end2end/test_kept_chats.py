@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLineEdit, QListView
+from PySide6.QtWidgets import QLineEdit, QListView, QPushButton
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.chats.turn import TurnState
@@ -81,9 +81,51 @@ def test_list_search_delete_and_undo(qtbot: QtBot, basedir: Path) -> None:
     driver.close()
 
 
-def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path) -> None:
+def test_a_reply_goes_on_while_another_chat_is_read(qtbot: QtBot, basedir: Path) -> None:
+    driver = WindowDriver(qtbot, ["--demo", "--basedir", str(basedir)])
+    driver.launch()
+    driver.ask("What is the capital of France?")
+    driver.wait_for_state(SessionState.READY)
+    listed = driver.widget(QListView, "chatList")
+    driver.wait(lambda: listed.model().rowCount() == 1)
+    session = driver.program.session
+    session.chat.new_chat()
+    driver.ask("Count from one to one thousand, a number a line.")
+    story = session.chat.chat.id
+    driver.wait_for_state(SessionState.GENERATING)
+    driver.wait(lambda: listed.model().rowCount() == 2)
+
+    listed.clicked.emit(listed.model().index(1, 0))
+    driver.wait(lambda: "Paris" in driver.chat_text())
+    away = session.chat.elsewhere
+    assert away is not None and away.id == story
+    n_chars = len(away.conversation.turns[-1].text)
+    driver.wait(
+        lambda: (
+            (chat := session.chat.elsewhere) is not None
+            and len(chat.conversation.turns[-1].text) > n_chars
+        )
+    )
+    assert "one thousand" not in driver.chat_text()
+    assert not driver.widget(QPushButton, "sendButton").isEnabled()
+    driver.press("stopElsewhereButton")
+    driver.wait_for_state(SessionState.READY)
+    driver.ask("And of Italy?")
+    driver.wait_for_state(SessionState.READY)
+    assert "Rome" in driver.chat_text()
+
+    session.chat.open_chat(story)
+    driver.wait(lambda: session.chat.chat.id == story)
+    reply = session.chat.conversation.last_reply
+    assert reply is not None and reply.can_go_on and len(reply.text) > n_chars
+    assert reply.text[:20] in driver.chat_text()
+    driver.close()
+
+
+@pytest.mark.parametrize("looks", ["in_view", "elsewhere"])
+def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path, looks: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.killed_window", str(basedir)],
+        [sys.executable, "-m", "tests.helpers.killed_window", str(basedir), looks],
         cwd=ROOT,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
         stdout=subprocess.PIPE,
@@ -112,6 +154,11 @@ def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path) -> None:
     db.close()
     driver = WindowDriver(qtbot, ["--demo", "--basedir", str(basedir)])
     try:
+        listed = driver.widget(QListView, "chatList")
+        driver.wait(lambda: listed.model().rowCount() == 1)
+        if looks == "elsewhere":
+            assert "cut off" not in driver.chat_text()
+            listed.clicked.emit(listed.model().index(0, 0))
         driver.wait(lambda: "cut off" in driver.chat_text())
         reply = driver.program.session.chat.conversation.last_reply
         assert reply is not None

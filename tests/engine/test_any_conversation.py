@@ -1,9 +1,10 @@
-"""Whatever the user does with a chat, its tree stays valid and the prompt is the visible branch."""
+"""Whatever the user does with chats, trees stay valid and the prompt is the visible branch."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import settings
@@ -14,6 +15,7 @@ from moelauncher.core.chats.chat_export import read_chat, to_json
 from moelauncher.core.chats.chat_store import ChatStore
 from moelauncher.core.chats.conversation import ROOT, Conversation, Node
 from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.open_chats import OpenChats
 from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.chats.turn_json import details_of
 from moelauncher.core.engine_protocol import GenerationStats
@@ -46,14 +48,26 @@ def same(one: Conversation, other: Conversation) -> bool:
 
 
 class AnyChat(RuleBasedStateMachine):
-    """Interleaves everything that the window offers, and keeps the chat in a store."""
+    """Interleaves everything that the window offers, and keeps the chats in a store."""
 
     @initialize(system=st.sampled_from(["", "Be brief."]))
     def begin(self, system: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.store = ChatStore.open(Path(self.folder.name) / "chats.sqlite3")
-        self.talk = Conversation(system=system)
+        self.system = system
+        self.n_chats = 0
+        self.chats = OpenChats(self.empty())
+        #: What each chat should hold, shown or not.
+        self.held: dict[str, Conversation] = {}
         self.undo: tuple[Conversation, int] | None = None
+
+    def empty(self) -> KeptChat:
+        self.n_chats += 1
+        return KeptChat(f"chat {self.n_chats}", Conversation(system=self.system))
+
+    @property
+    def talk(self) -> Conversation:
+        return self.chats.shown.conversation
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -61,17 +75,48 @@ class AnyChat(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def keep(self, talk: Conversation) -> None:
-        self.talk = talk
-        self.store.save(KeptChat("a", talk))
+        """The chat that is shown is ``talk`` now."""
+        chat = replace(self.chats.shown, conversation=talk)
+        self.chats = self.chats.with_shown(chat)
+        self.save(chat)
+
+    def write(self, talk: Conversation) -> None:
+        """The chat that is being answered is ``talk`` now."""
+        assert self.chats.answering is not None
+        chat = replace(self.chats.answering, conversation=talk)
+        self.chats = self.chats.with_answered(chat)
+        self.save(chat)
+
+    def save(self, chat: KeptChat) -> None:
+        self.store.save(chat)
+        if chat.conversation.nodes or chat.id in self.held:
+            self.held[chat.id] = chat.conversation
+
+    @property
+    def reply(self) -> Conversation:
+        assert self.chats.answering is not None
+        return self.chats.answering.conversation
 
     def some_key(self, data: st.DataObject, role: str) -> int | None:
         keys = [node.key for node in self.talk.path if node.turn.role == role]
         return data.draw(st.sampled_from(keys)) if keys else None
 
+    #: No reply goes on, so one can be asked for.
+    idle = precondition(lambda self: self.chats.answering is None)
+    #: None goes on in the chat that is shown.
     resting = precondition(lambda self: not self.talk.streaming)
-    answering = precondition(lambda self: self.talk.streaming)
+    answering = precondition(lambda self: self.chats.answering is not None)
 
-    @resting
+    @rule(data=st.data())
+    def show_another(self, data: st.DataObject) -> None:
+        """A chat of the list, which is read from the disk, or a new one."""
+        chat_id = data.draw(st.sampled_from([*sorted(self.held), ""]))
+        chat = self.store.load(chat_id) or self.empty()
+        self.chats = self.chats.show(chat)
+        assert same(self.talk, self.held.get(chat_id, Conversation()))
+        self.undo = None
+
+    @idle
     @rule(text=TEXTS)
     def ask(self, text: str) -> None:
         self.keep(self.talk.ask(text).begin_reply("m"))
@@ -79,33 +124,33 @@ class AnyChat(RuleBasedStateMachine):
     @answering
     @rule(text=TEXTS, thought=st.sampled_from(["", "hm "]))
     def stream(self, text: str, thought: str) -> None:
-        self.keep(self.talk.append(text, thought))
+        self.write(self.reply.append(text, thought))
 
     @answering
     @rule(reason=st.sampled_from(["stop", "cancelled", "length"]))
     def end(self, reason: str) -> None:
-        self.keep(self.talk.finish(stats(reason)))
+        self.write(self.reply.finish(stats(reason)))
 
     @answering
     @rule()
     def fail(self) -> None:
-        self.keep(self.talk.fail(LauncherError("It broke.")))
+        self.write(self.reply.fail(LauncherError("It broke.")))
 
-    @resting
+    @idle
     @rule(data=st.data(), text=TEXTS)
     def edit(self, data: st.DataObject, text: str) -> None:
         key = self.some_key(data, "user")
         if key is not None:
             self.keep(self.talk.edit(key, text).begin_reply("m"))
 
-    @resting
+    @idle
     @rule(data=st.data())
     def regenerate(self, data: st.DataObject) -> None:
         key = self.some_key(data, "assistant")
         if key is not None:
             self.keep(self.talk.regenerate(key, "m"))
 
-    @resting
+    @idle
     @rule()
     def go_on(self) -> None:
         if self.talk.turns and self.talk.turns[-1].can_go_on:
@@ -156,18 +201,28 @@ class AnyChat(RuleBasedStateMachine):
         """The next start finds everything; what was being written is cut."""
         self.store.close()
         self.store = ChatStore.open(Path(self.folder.name) / "chats.sqlite3")
-        kept = self.store.load("a")
-        talk = self.talk.cut()
-        if kept is None:
-            assert not talk.nodes
-            return
-        assert same(kept.conversation, talk)
-        self.talk = kept.conversation
+        for chat_id, talk in self.held.items():
+            kept = self.store.load(chat_id)
+            assert kept is not None and same(kept.conversation, talk.cut())
+            self.held[chat_id] = kept.conversation
+        shown = self.chats.shown.id
+        self.chats = OpenChats(self.store.load(shown) or self.empty())
         self.undo = None
 
     @invariant()
+    def one_reply_goes_on_and_no_chat_sees_what_happens_in_others(self) -> None:
+        if not hasattr(self, "held"):
+            return
+        for chat in (self.chats.shown, self.chats.away):
+            if chat is not None and chat.conversation.nodes:
+                assert same(chat.conversation, self.held[chat.id])
+        streaming = [chat_id for chat_id, talk in self.held.items() if talk.streaming]
+        answering = self.chats.answering
+        assert streaming == ([answering.id] if answering is not None else [])
+
+    @invariant()
     def the_tree_is_valid(self) -> None:
-        if not hasattr(self, "talk"):
+        if not hasattr(self, "held"):
             return
         talk = self.talk
         for node in talk.nodes.values():
@@ -187,7 +242,7 @@ class AnyChat(RuleBasedStateMachine):
 
     @invariant()
     def the_prompt_is_the_visible_branch(self) -> None:
-        if not hasattr(self, "talk"):
+        if not hasattr(self, "held"):
             return
         talk = self.talk
         said: list[list[str]] = [["system", talk.system]] if talk.system else []
@@ -204,7 +259,7 @@ class AnyChat(RuleBasedStateMachine):
 
     @invariant()
     def it_can_leave_as_a_file_and_come_back(self) -> None:
-        if hasattr(self, "talk") and self.talk.nodes:
+        if hasattr(self, "held") and self.talk.nodes:
             again = read_chat("a.json", to_json(KeptChat("a", self.talk)).encode()).conversation
             assert same(again, self.talk.cut())
 

@@ -1,7 +1,8 @@
 """A window in a process of its own, which is killed in the middle of a reply.
 
-Run as ``python -m tests.helpers.killed_window BASEDIR``: loads the sample model, asks for a long
-story, prints how many characters are there from time to time, and never ends by itself.
+Run as ``python -m tests.helpers.killed_window BASEDIR in_view|elsewhere``: loads the sample model,
+asks for a long story, looks at it or at an empty chat, prints how many characters of it are there
+from time to time, and never ends by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from moelauncher import app
 from moelauncher.core.session_state import SessionState
 
 
-def main(basedir: str) -> None:
+def main(basedir: str, looks: str) -> None:
     program = app.build(["--demo", "--basedir", basedir])
     launch = program.window.findChild(QPushButton, "launchButton")
     field = program.window.findChild(QPlainTextEdit, "chatInput")
@@ -33,9 +34,12 @@ def main(basedir: str) -> None:
     field.setPlainText("Count from one to one thousand, a number a line.")
     send.click()
     live_until(lambda: program.session.state is SessionState.GENERATING)
+    if looks == "elsewhere":
+        program.session.chat.new_chat()
 
     def tell() -> None:
-        reply = program.session.chat.conversation.last_reply
+        chat = program.session.chat.open.answering
+        reply = chat.conversation.last_reply if chat is not None else None
         sys.stdout.write(f"{time.monotonic()} {len(reply.text) if reply else 0}\n")
         sys.stdout.flush()
 
@@ -46,4 +50,4 @@ def main(basedir: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -209,12 +209,16 @@ class ChatStore:
         self._set_deleted(chat_id, None)
 
     def duplicate(self, chat_id: str) -> str:
-        """Copy a chat with all its versions; answers the copy's id, "" without an original."""
+        """Copy a chat with all its versions; answers the copy's id, "" without an original.
+
+        A reply that is being written is in the copy as far as it was stored, cut.
+        """
         chat = self.load(chat_id)
         if chat is None:
             return ""
         title = tr("{title} (copy)").format(title=chat.shown_title)
-        copy = replace(chat, id=new_chat_id(), title=title)
+        talk = chat.conversation.cut()
+        copy = replace(chat, id=new_chat_id(), title=title, conversation=talk)
         self.save(copy)
         return copy.id
 

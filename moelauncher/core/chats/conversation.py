@@ -130,16 +130,19 @@ class Conversation:
         turn = Turn("assistant", "", label=label, state=TurnState.STREAMING, sampling=sampling)
         return self.take_in([last.key])._add(last.key, turn)
 
-    def append(self, text: str, reasoning: str = "") -> Conversation:
-        """Add to the reply that is being written."""
+    def append(
+        self, text: str, reasoning: str = "", thought_s: float | None = None
+    ) -> Conversation:
+        """Add to the reply that is being written; ``thought_s``: how long it thinks by now."""
         node = self._open_reply()
         turn = node.turn
-        return self._put(
-            replace(
-                node,
-                turn=replace(turn, text=turn.text + text, reasoning=turn.reasoning + reasoning),
-            )
+        grown = replace(
+            turn,
+            text=turn.text + text,
+            reasoning=turn.reasoning + reasoning,
+            thought_s=turn.thought_s if thought_s is None else thought_s,
         )
+        return self._put(replace(node, turn=grown))
 
     def finish(
         self,

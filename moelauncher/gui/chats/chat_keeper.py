@@ -35,13 +35,16 @@ class ChatKeeper(QObject):
     Signals:
         rows_changed(list): the :class:`ChatRow` values that the search asks for, newest first.
         started(object): the KeptChat that was shown last, or None; once, after :meth:`start`.
-        loaded(object): the KeptChat asked for by :meth:`load`, or None if it is gone.
+        loaded(str, object): the id asked for by :meth:`load`, and the KeptChat, or None if it
+            is gone.
+        made(object): the KeptChat that was copied or imported.
         message(str, str): a sentence for the status line, and its level.
     """
 
     rows_changed = Signal(list)
     started = Signal(object)
-    loaded = Signal(object)
+    loaded = Signal(str, object)
+    made = Signal(object)
     message = Signal(str, str)
     _ended = Signal(object, object, object)
     _noted = Signal(str)
@@ -91,7 +94,14 @@ class ChatKeeper(QObject):
 
     def load(self, chat_id: str) -> None:
         """Answer with :attr:`loaded`."""
-        self._do(lambda store: store.load(chat_id), self.loaded.emit)
+
+        def find(store: ChatStore) -> object:
+            # What could not be saved yet is newer than what is in the file.
+            with self._lock:
+                waiting = self._waiting.get(chat_id)
+            return store.load(chat_id) if waiting is None else waiting
+
+        self._do(find, lambda chat: self.loaded.emit(chat_id, chat))
 
     def set_last_shown(self, chat_id: str) -> None:
         """Remember what to show at the next start; empty: an empty chat."""
@@ -113,8 +123,8 @@ class ChatKeeper(QObject):
         self.refresh()
 
     def duplicate(self, chat_id: str) -> None:
-        """Copy a chat, and answer with :attr:`loaded` for the copy."""
-        self._do(lambda store: store.load(store.duplicate(chat_id)), self.loaded.emit)
+        """Copy a chat, and answer with :attr:`made` for the copy."""
+        self._do(lambda store: store.load(store.duplicate(chat_id)), self._tell_made)
         self.refresh()
 
     def export(self, chat_id: str, path: Path) -> None:
@@ -136,7 +146,7 @@ class ChatKeeper(QObject):
         self._do(write, tell)
 
     def import_files(self, paths: Sequence[Path]) -> None:
-        """Read exported chats; the last one is answered with :attr:`loaded`."""
+        """Read exported chats; each is answered with :attr:`made`."""
         for path in paths:
 
             def read(store: ChatStore, path: Path = path) -> object:
@@ -144,7 +154,7 @@ class ChatKeeper(QObject):
                 store.save(chat)
                 return chat
 
-            self._do(read, self.loaded.emit)
+            self._do(read, self._tell_made)
         self.refresh()
 
     def close(self) -> None:
@@ -209,6 +219,10 @@ class ChatKeeper(QObject):
             self._told = ""
             self.message.emit(self.tr("The chat is kept again."), "good")
         self.refresh()
+
+    def _tell_made(self, chat: object) -> None:
+        if chat is not None:
+            self.made.emit(chat)
 
     def _tell_rows(self, query: str, rows: object) -> None:
         if query == self._query and isinstance(rows, list):

@@ -20,6 +20,7 @@ from moelauncher.gui.chats.composer import Composer
 from moelauncher.gui.chats.context_offer import ContextOffer
 from moelauncher.gui.chats.find_bar import FindBar
 from moelauncher.gui.chats.message_scroll import COLUMN_MAX_PX
+from moelauncher.gui.chats.reply_elsewhere import ReplyElsewhere
 from moelauncher.gui.controls.undo_bar import UndoBar
 
 COMPOSER_SIDE_PX = 20
@@ -35,6 +36,7 @@ class ChatPane(QWidget):
         turn_action(str, int): one of the actions beneath a message, and the key of its turn.
         files_dropped(list): quote these files (Path) into the message.
         edit_cancelled(): the message that was being edited stays as it is.
+        answered_chat_requested(): show the chat that is being answered.
     """
 
     send_requested = Signal(str)
@@ -43,6 +45,7 @@ class ChatPane(QWidget):
     turn_action = Signal(str, int)
     files_dropped = Signal(list)
     edit_cancelled = Signal()
+    answered_chat_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +55,6 @@ class ChatPane(QWidget):
         self.view = ChatView(self)
         self.find_bar = FindBar(self.view, self)
         self.composer = Composer(self)
-        self.composer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
         self._notice = QLabel(self)
         self._notice.setObjectName("chatNotice")
         self._notice.setTextFormat(Qt.TextFormat.PlainText)
@@ -64,34 +66,25 @@ class ChatPane(QWidget):
         self._notice.hide()
 
         self.undo = UndoBar(0, self)
-        self.undo.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
-        undo_row = QHBoxLayout()
-        undo_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
-        undo_row.addWidget(self.undo)
-
+        self.elsewhere = ReplyElsewhere(self)
         self.offer = ContextOffer(self)
-        self.offer.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
-        offer_row = QHBoxLayout()
-        offer_row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, 0)
-        offer_row.addWidget(self.offer)
-
-        bottom = QHBoxLayout()
-        bottom.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, look.PANE_MARGIN)
-        bottom.addWidget(self.composer)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(look.GRID)
         column.addWidget(self.find_bar)
         column.addWidget(self.view, 1)
-        column.addLayout(undo_row)
+        column.addLayout(_in_column(self.undo))
         column.addWidget(self._notice)
-        column.addLayout(offer_row)
-        column.addLayout(bottom)
+        column.addLayout(_in_column(self.elsewhere))
+        column.addLayout(_in_column(self.offer))
+        column.addLayout(_in_column(self.composer, look.PANE_MARGIN))
 
         self.composer.send_requested.connect(self.send_requested)
         self.view.action_requested.connect(self.turn_action)
         self.composer.edit_cancelled.connect(self.edit_cancelled)
         self.composer.stop_requested.connect(self.stop_requested)
+        self.elsewhere.stop_requested.connect(self.stop_requested)
+        self.elsewhere.show_requested.connect(self.answered_chat_requested)
         self.composer.new_chat_requested.connect(self.new_chat_requested)
         self.set_empty_hint(self.tr("Pick a model on the left and press Launch, then write below."))
         self._refresh_new_chat()
@@ -157,9 +150,19 @@ class ChatPane(QWidget):
         self.view.clear()
         self._refresh_new_chat()
 
-    def set_controls(self, controls: Controls) -> None:
-        """Which of Send and Stop work now."""
-        self.composer.set_enabled_actions(controls.send_enabled, controls.stop_enabled)
+    def set_controls(self, controls: Controls, elsewhere: str = "") -> None:
+        """Which of Send and Stop work now.
+
+        ``elsewhere``: the title of another chat that is being answered; empty: none is.
+        """
+        self.elsewhere.set_title(elsewhere, controls.stop_enabled)
+        can_stop = controls.stop_enabled and not elsewhere
+        why_not = ""
+        if elsewhere:
+            why_not = self.tr("One reply at a time: one is being written in “{title}”.")
+        self.composer.set_enabled_actions(
+            controls.send_enabled, can_stop, why_not.format(title=elsewhere)
+        )
 
     def set_context(self, used: int | None, total: int | None) -> None:
         """Tokens of the context in use, of how many."""
@@ -185,3 +188,12 @@ class ChatPane(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(320, 240)
+
+
+def _in_column(widget: QWidget, below_px: int = 0) -> QHBoxLayout:
+    """``widget`` as wide as the messages above it."""
+    widget.setMaximumWidth(round(COLUMN_MAX_PX) + 16)
+    row = QHBoxLayout()
+    row.setContentsMargins(COMPOSER_SIDE_PX, 0, COMPOSER_SIDE_PX, below_px)
+    row.addWidget(widget)
+    return row

@@ -12,6 +12,7 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QPointF,
     QRectF,
     QSize,
     Qt,
@@ -33,6 +34,7 @@ from moelauncher.gui import theme as look
 PAD_Y = 7
 LINE_GAP = 2
 BAR_PX = 3
+DOT_PX = 8
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -46,10 +48,15 @@ class ChatListModel(QAbstractListModel):
 
     renamed = Signal(str, str)
     ROW = Qt.ItemDataRole.UserRole + 1
+    #: Whether the row has a dot: it is being answered, or holds a reply that was not seen.
+    DOT = ROW + 1
+    SECOND_LINE = ROW + 2
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.rows: list[ChatRow] = []
+        self._answering = ""
+        self._unread: set[str] = set()
 
     def set_rows(self, rows: Sequence[ChatRow]) -> None:
         """Show these; a row that only changed its words keeps its place and selection."""
@@ -62,6 +69,25 @@ class ChatListModel(QAbstractListModel):
         self.beginResetModel()
         self.rows = list(rows)
         self.endResetModel()
+
+    def set_answering(self, chat_id: str) -> None:
+        """The chat that a reply is being written for; empty: none."""
+        before, self._answering = self._answering, chat_id
+        self._changed(before)
+        self._changed(chat_id)
+
+    def set_unread(self, chat_id: str, unread: bool) -> None:
+        """Whether a chat holds a reply that was not seen."""
+        if unread:
+            self._unread.add(chat_id)
+        else:
+            self._unread.discard(chat_id)
+        self._changed(chat_id)
+
+    def _changed(self, chat_id: str) -> None:
+        index = self.index_of(chat_id)
+        if index.isValid():
+            self.dataChanged.emit(index, index)
 
     def index_of(self, chat_id: str) -> QModelIndex:
         """Where a chat stands; an invalid index if it is not listed."""
@@ -86,7 +112,11 @@ class ChatListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return None  # a title may look like HTML, which tooltips would show as such
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{row.title}, {second_line(row)}"
+            return f"{row.title}, {self._second_line(row)}"
+        if role == self.SECOND_LINE:
+            return self._second_line(row)
+        if role == self.DOT:
+            return row.id == self._answering or row.id in self._unread
         return None
 
     def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -99,6 +129,12 @@ class ChatListModel(QAbstractListModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+    def _second_line(self, row: ChatRow) -> str:
+        if row.id == self._answering:
+            return tr("a reply is being written")
+        told = second_line(row)
+        return tr("new reply · {told}").format(told=told) if row.id in self._unread else told
 
 
 def second_line(row: ChatRow) -> str:
@@ -144,10 +180,16 @@ class ChatRowDelegate(QStyledItemDelegate):
         elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(rect, colors.surface)
         area = rect.adjusted(look.PANE_MARGIN, PAD_Y, -look.PANE_MARGIN, -PAD_Y)
+        if index.data(ChatListModel.DOT):
+            centre = QPointF(area.right() - DOT_PX / 2, area.center().y())
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colors.accent)
+            painter.drawEllipse(centre, DOT_PX / 2, DOT_PX / 2)
+            area.setRight(area.right() - DOT_PX - look.GRID)
         flags = Qt.AlignmentFlag.AlignVCenter.value | Qt.TextFlag.TextSingleLine.value
         for text, font, ink in (
             (row.title, look.font("body"), colors.text),
-            (second_line(row), look.font("small", figures=True), colors.muted),
+            (index.data(ChatListModel.SECOND_LINE), look.font("small", figures=True), colors.muted),
         ):
             metrics = QFontMetricsF(font)
             line = QRectF(area.left(), area.top(), area.width(), metrics.height())

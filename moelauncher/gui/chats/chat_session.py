@@ -1,41 +1,39 @@
-"""The chat that is shown: asking, answering, branching, and keeping all of it.
+"""The chat that is shown: asking, branching, and keeping all of it.
 
-It turns what the user does with turns into requests for the engine, and what the engine
-answers into turns; the :class:`~moelauncher.gui.session.Session` runs the engine. GUI thread
-only.
+It turns what the user does with turns into requests for the engine; what the engine answers
+goes through :mod:`~moelauncher.gui.chats.reply_writer` into the chat that asked, while the user
+may look at others. The :class:`~moelauncher.gui.session.Session` runs the engine. GUI thread only.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from moelauncher.core.chats.chat_library import ChatLibrary
 from moelauncher.core.chats.chatml import CHATML
 from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.kept_chat import KeptChat, new_chat_id
+from moelauncher.core.chats.open_chats import OpenChats
 from moelauncher.core.chats.sampling_presets import Preset, with_preset
 from moelauncher.core.chats.turn import Turn
-from moelauncher.core.engine_protocol import GenerateRequest, GenerationStats, Sampling
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.engine_protocol import GenerateRequest, Sampling
 from moelauncher.core.program import settings as keys
 from moelauncher.core.template_switch import TemplateSwitch
+from moelauncher.gui.chats.branch_desk import BranchDesk
 from moelauncher.gui.chats.chat_keeper import ChatKeeper
 from moelauncher.gui.chats.chat_settings_desk import ChatSettingsDesk
+from moelauncher.gui.chats.draft_desk import DraftDesk
 from moelauncher.gui.chats.kept_chats_desk import KeptChatsDesk
+from moelauncher.gui.chats.reply_writer import ReplyWriter
 from moelauncher.gui.chats.thinking_choice import ThinkingChoice
-from moelauncher.gui.chats.thought_clock import ThoughtClock
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.services import Services
-
-#: A reply in progress is stored this often.
-STORE_MS = 700
 
 
 class ChatSession(QObject):
@@ -43,8 +41,8 @@ class ChatSession(QObject):
 
     Signals:
         reply_wanted(object): a reply was opened; answer this GenerateRequest.
-        changed(): what is shown is another branch or another chat.
-        left(): another chat takes the place of the one that was shown.
+        changed(): what is shown is another branch or another chat, or a reply ended.
+        left(): what the engine has evaluated last is of a chat that is shown no longer.
         deleted(str): the chat of that id was deleted, or something in it.
     """
 
@@ -54,41 +52,49 @@ class ChatSession(QObject):
     deleted = Signal(str)
 
     def __init__(
-        self,
-        window: MainWindow,
-        services: Services,
-        parent: QObject | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, window: MainWindow, services: Services, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self._window = window
         self._services = services
         self._model_name = ""
         self._can_answer = False
-        self._thought = ThoughtClock(clock)
-        self._editing: int | None = None
+        self._opening = ""  # the id of the chat that is waited for
         self.thinking = ThinkingChoice(window.chat.composer.thinking, services.state, self)
         self.keeper = ChatKeeper(services.paths.chats_file, self)
         self.library = ChatLibrary(services.paths.chat_library_file)
         self.settings = ChatSettingsDesk(window, services.settings, self.library, self)
-        self.chat = self._empty()
-        self._storing = QTimer(self, interval=STORE_MS)
-        self._storing.timeout.connect(self.store)
+        #: What is shown, and what is being answered.
+        self.open = OpenChats(self._empty())
+        self.reply = ReplyWriter(window, self, self)
+        self.drafts = DraftDesk(window.chat, self)
+        self.branches = BranchDesk(window.chat.undo, self, self)
         self.kept = KeptChatsDesk(window, self, self)
         self._wire()
 
     def _wire(self) -> None:
         chat, chats, keeper = self._window.chat, self._window.chats, self.keeper
         chat.new_chat_requested.connect(self.new_chat)
+        chat.answered_chat_requested.connect(self.show_answered)
         chat.turn_action.connect(self.act)
         chat.composer.settings_requested.connect(self.edit_settings)
         chat.composer.preset.chosen.connect(self._choose_preset)
-        chat.edit_cancelled.connect(self._forget_edit)
         chats.new_requested.connect(self.new_chat)
         chats.open_requested.connect(self.open_chat)
         keeper.started.connect(self._started)
         keeper.loaded.connect(self._loaded)
+        keeper.made.connect(self._show)
         keeper.message.connect(self._window.status.set_message)
+
+    @property
+    def chat(self) -> KeptChat:
+        """The chat that is shown."""
+        return self.open.shown
+
+    @property
+    def elsewhere(self) -> KeptChat | None:
+        """The chat that a reply is being written for while another one is shown."""
+        return self.open.away
 
     @property
     def conversation(self) -> Conversation:
@@ -103,8 +109,8 @@ class ChatSession(QObject):
 
     def close(self) -> None:
         """Store what is there. Blocks until it is on the disk."""
-        self._storing.stop()
-        self._take(self.conversation.cut())
+        self.reply.cut()
+        self.store()
         self.keeper.close()
 
     def set_model(
@@ -121,7 +127,7 @@ class ChatSession(QObject):
         self.settings.set_model(path, metadata)
         if path is not None and untouched and not self.conversation.nodes:
             # Nothing was said yet: the chat begins as chats with this model do.
-            self.chat = replace(self.chat, settings=self.settings.usual())
+            self._put(replace(self.chat, settings=self.settings.usual()))
         self.settings.show(self.chat.settings)
 
     def set_can_answer(self, can: bool) -> None:
@@ -134,7 +140,7 @@ class ChatSession(QObject):
         """Ask, or ask otherwise where an earlier message is being edited."""
         if not text.strip() or not self._can_answer:
             return
-        editing, self._editing = self._editing, None
+        editing = self.drafts.take_edit()
         if editing is not None and editing in self.conversation.nodes:
             self._take(self.conversation.edit(editing, text))
             self._window.chat.show_turns(self.conversation.shown())
@@ -153,17 +159,19 @@ class ChatSession(QObject):
         if kind == "copy_turn":
             QGuiApplication.clipboard().setText(turn.text)
             self._tell(self.tr("The message was copied as Markdown."), "good")
-        elif talk.streaming:
-            self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
+        elif self.refused():
+            return
         elif kind in ("older", "newer"):
-            self._step(key, -1 if kind == "older" else 1)
+            self.branches.step(key, -1 if kind == "older" else 1)
         elif kind == "edit":
-            self._editing = key
-            self._window.chat.begin_edit(turn.text)
+            self.drafts.begin_edit(key, turn.text)
         elif kind == "delete":
-            self._delete_turn(key)
+            self.branches.delete(key)
         elif kind == "take_in":
-            self._change(talk.take_in([key]))
+            self.change(talk.take_in([key]))
+        elif self.elsewhere is not None:
+            text = self.tr("A reply is being written in “{title}”: wait for its end, or stop it.")
+            self._tell(text.format(title=self.elsewhere.shown_title), "warning")
         elif not self._can_answer:
             self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
         elif kind == "regenerate":
@@ -197,8 +205,9 @@ class ChatSession(QObject):
         talk = self.conversation
         if not text.strip() or talk.streaming:
             return talk
-        if self._editing is not None and self._editing in talk.nodes:
-            return talk.edit(self._editing, text)
+        editing = self.drafts.editing
+        if editing is not None and editing in talk.nodes:
+            return talk.edit(editing, text)
         return talk.ask(text)
 
     def given_turns(self) -> list[tuple[int, Turn]]:
@@ -208,11 +217,8 @@ class ChatSession(QObject):
 
     def leave_out(self, left_out: Sequence[int]) -> None:
         """Give the model these turns no longer; they stay to be read, and it can be undone."""
-        if self.refused():
-            return
-        self._change(self.conversation.leave_out(left_out))
-        text = self.tr("{n} messages are given to the model no longer").format(n=len(left_out))
-        self._offer_undo(text, lambda talk: talk.take_in(left_out))
+        if not self.refused():
+            self.branches.leave_out(left_out)
 
     def edit_settings(self) -> None:
         """Ask what shall be set for this chat alone."""
@@ -222,10 +228,10 @@ class ChatSession(QObject):
 
     def set_settings(self, system: str, values: Mapping[str, object]) -> None:
         """Use this system prompt and these settings from the next reply on."""
-        self.chat = replace(self.chat, settings=dict(values))
+        self._put(replace(self.chat, settings=dict(values)))
         self.settings.remember(values)
         self.settings.show(values)
-        self._change(replace(self.conversation, system=system))
+        self.change(replace(self.conversation, system=system))
 
     def _choose_preset(self, preset: object) -> None:
         if self.refused():
@@ -233,56 +239,35 @@ class ChatSession(QObject):
         chosen = preset if isinstance(preset, Preset) else None
         self.set_settings(self.conversation.system, with_preset(self.chat.settings, chosen))
 
-    # Answering
-
-    def append(self, text: str, reasoning: str) -> None:
-        """What the engine wrote in one frame."""
-        if not (text or reasoning) or not self.conversation.streaming:
-            return
-        self._thought.hear(text, reasoning)
-        self._take(self.conversation.append(text, reasoning), store=False)
-        self._window.chat.append(text, reasoning)
-
-    def finish(self, stats: GenerationStats, placement_text: str) -> None:
-        """The reply is complete, or was stopped."""
-        if not self.conversation.streaming:
-            return
-        self._take(self.conversation.finish(stats, placement_text, self._thought.end()))
-        self._window.chat.finish_reply(stats, placement_text)
-        self._closed()
-
-    def fail(self, error: LauncherError) -> None:
-        """The reply ended with an error."""
-        if not self.conversation.streaming:
-            return
-        self._take(self.conversation.fail(error))
-        self._window.chat.fail_reply(error)
-        self._closed()
-
     # Chats
 
     def new_chat(self) -> None:
         """Show an empty chat; it is kept from its first message on."""
-        if self.refused():
-            return
         self.show_empty()
         self._window.chat.focus_input()
 
+    def show_answered(self) -> None:
+        """Show the chat that a reply is being written for."""
+        if self.elsewhere is not None:
+            self._show(self.elsewhere)
+
     def open_chat(self, chat_id: str) -> None:
         """Show a kept chat."""
-        if self.refused():
-            self._window.chats.set_current(self.chat.id)
+        answering = self.open.answering
+        if answering is not None and answering.id == chat_id:
+            self._show(answering)
         else:
+            self._opening = chat_id
             self.keeper.load(chat_id)
 
     def _started(self, chat: object) -> None:
         # Whoever was quick has begun a chat already.
         if isinstance(chat, KeptChat) and not self.conversation.nodes:
-            self._show(chat, remember=False)
+            self._show(chat, starts=True)
 
-    def _loaded(self, chat: object) -> None:
-        if self.conversation.streaming:
-            return
+    def _loaded(self, chat_id: str, chat: object) -> None:
+        if chat_id != self._opening:
+            return  # another one was asked for since
         if isinstance(chat, KeptChat):
             self._show(chat)
         else:
@@ -299,12 +284,11 @@ class ChatSession(QObject):
         return self.settings.for_reply(self.chat.settings).sampling
 
     def _begin(self, talk: Conversation, goes_on: bool = False) -> None:
-        self._thought.begin(talk.path[-1].turn if goes_on else None)
         self._take(talk)
+        self.reply.begin(self.chat, talk.path[-1].turn if goes_on else None)
         if talk.path[-1].key == talk.next_key - 1 and len(talk.versions(talk.path[-1].key)) == 1:
             self._window.chat.begin_reply(self._model_name)
         self._window.chat.show_turns(talk.shown())
-        self._storing.start()
         wanted = self.settings.for_reply(self.chat.settings)
         self.reply_wanted.emit(
             GenerateRequest(
@@ -319,91 +303,76 @@ class ChatSession(QObject):
             )
         )
 
-    def _closed(self) -> None:
-        self._storing.stop()
-        self._window.chat.show_turns(self.conversation.shown())
+    def reply_closed(self, shown: bool) -> None:
+        """The reply ended, in the chat that is ``shown`` or in another one."""
+        if shown:
+            self._window.chat.show_turns(self.conversation.shown())
+        else:
+            self.left.emit()
         self.changed.emit()
 
-    def _step(self, key: int, step: int) -> None:
-        versions = self.conversation.versions(key)
-        at = versions.index(key) + step
-        if 0 <= at < len(versions):
-            self._change(self.conversation.choose(versions[at]))
-
-    def _delete_turn(self, key: int) -> None:
-        before = self.conversation
-        n_gone = len(before.beneath(key))
-        self._change(before.delete(key))
-        self.deleted.emit(self.chat.id)
-        if n_gone == 1:
-            text = self.tr("1 message was deleted")
-        else:
-            text = self.tr("{n} messages were deleted").format(n=n_gone)
-        self._offer_undo(text, lambda talk: talk.undelete(before, key))
-
-    def _offer_undo(self, text: str, back: Callable[[Conversation], Conversation]) -> None:
-        chat_id = self.chat.id
-
-        def take_back() -> None:
-            if self.chat.id != chat_id:
-                return
-            if self.refused():
-                self._window.chat.undo.offer(text, take_back)
-            else:
-                self._change(back(self.conversation))
-
-        self._window.chat.undo.offer(text, take_back)
-
-    def _change(self, talk: Conversation) -> None:
-        """Show and keep the conversation as it is now."""
+    def change(self, talk: Conversation) -> None:
+        """Show and keep the conversation that is shown as it is now."""
         self._take(talk)
         self._window.chat.show_turns(self.conversation.shown())
         self.changed.emit()
 
-    def _forget_edit(self) -> None:
-        self._editing = None
-
     def refused(self) -> bool:
-        """Whether a reply that runs stands in the way of another chat; it is told."""
+        """Whether the reply that runs in the chat that is shown stands in the way; it is told."""
         if self.conversation.streaming:
-            self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
+            self.tell_to_wait()
         return self.conversation.streaming
+
+    def tell_to_wait(self) -> None:
+        """Say that a reply stands in the way."""
+        self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
 
     def show_empty(self) -> None:
         """Show a chat without turns."""
         self._show(self._empty())
 
-    def set_title(self, title: str) -> None:
-        """What the chat that is shown is called from now on."""
-        self.chat = replace(self.chat, title=title)
+    def set_title(self, chat_id: str, title: str) -> None:
+        """What that chat is called from now on, where it is in hand."""
+        self.open = self.open.renamed(chat_id, title)
 
-    def _show(self, chat: KeptChat, remember: bool = True) -> None:
-        self._window.chat.undo.clear()
-        self._window.chat.end_edit()
-        self._editing = None
-        if chat.id != self.chat.id:
+    def give_back(self, chat: KeptChat, text: str) -> None:
+        """``text`` could not be sent in ``chat``: it is being written there again."""
+        self.drafts.give_back(self.chat, chat, text)
+
+    def _show(self, chat: KeptChat, starts: bool = False) -> None:
+        self._opening = ""
+        before = self.open
+        self.open = before.show(chat)
+        if before.shown.id != self.chat.id and before.answering is None:
             self.left.emit()
-        self.chat = chat
-        self.settings.show(chat.settings)
-        self._window.chat.show_conversation(chat.conversation)
-        self._window.chats.set_current(chat.id)
-        if remember:
-            self.keeper.set_last_shown(chat.id if chat.conversation.nodes else "")
+        self.drafts.change(before.shown, self.chat, starts)
+        self._window.chat.undo.clear()
+        self.settings.show(self.chat.settings)
+        self._window.chat.show_conversation(self.conversation)
+        self._window.chats.set_current(self.chat.id)
+        if not starts:
+            self.keeper.set_last_shown(self.chat.id if self.conversation.nodes else "")
         self.changed.emit()
 
-    def _take(self, talk: Conversation, store: bool = True) -> None:
+    def _put(self, chat: KeptChat) -> None:
+        self.open = self.open.with_shown(chat)
+
+    def _take(self, talk: Conversation) -> None:
         first = not self.conversation.nodes
-        self.chat = replace(self.chat, conversation=talk)
-        if store:
-            self.store()
+        self._put(replace(self.chat, conversation=talk))
+        self._keep(self.chat)
         if first and talk.nodes:
             self.keeper.set_last_shown(self.chat.id)
             self._window.chats.set_current(self.chat.id)
 
     def store(self) -> None:
-        """Keep the chat as it is now."""
-        if self.conversation.nodes:
-            self.keeper.save(self.chat)
+        """Keep what is shown and what is being answered as it is now."""
+        self._keep(self.chat)
+        self._keep(self.elsewhere)
+
+    def _keep(self, chat: KeptChat | None) -> None:
+        if chat is not None and chat.conversation.nodes:
+            self.keeper.save(chat)
 
     def _tell(self, text: str, level: str) -> None:
         self._window.status.set_message(text, level)

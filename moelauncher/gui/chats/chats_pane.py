@@ -109,7 +109,16 @@ class ChatsPane(QWidget):
     def set_current(self, chat_id: str) -> None:
         """Mark the chat that is shown; empty: one that is not kept yet."""
         self._current = chat_id
+        self._model.set_unread(chat_id, False)
         self._mark()
+
+    def set_answering(self, chat_id: str) -> None:
+        """Mark the chat that a reply is being written for; empty: none is."""
+        self._model.set_answering(chat_id)
+
+    def set_unread(self, chat_id: str) -> None:
+        """Mark a chat that got a reply while another one was shown, until it is shown."""
+        self._model.set_unread(chat_id, True)
 
     def set_can_compare(self, able: bool) -> None:
         """Whether answers can be compared now: a model is selected, and nothing goes on."""

@@ -36,6 +36,7 @@ from moelauncher.gui.chats.preset_chip import PresetChip
 from moelauncher.gui.chats.thinking_chip import ThinkingChip
 from moelauncher.gui.controls.crowded_row import CrowdedRow
 from moelauncher.gui.controls.pane import plain_label
+from moelauncher.gui.controls.plain_tip import plain_tip
 
 LINES_MAX = 8
 #: Within this time after a composition ended, Enter still belongs to it.
@@ -200,7 +201,6 @@ class Composer(QWidget):
         self.send = QPushButton(self.tr("Send"), self)
         self.send.setObjectName("sendButton")
         self.send.setProperty("kind", "primary")
-        self.send.setToolTip(self.tr("Send (Enter). Shift+Enter starts a new line."))
         self.send.clicked.connect(self._submit)
         self.stop = QPushButton(self.tr("Stop"), self)
         self.stop.setObjectName("stopButton")
@@ -270,6 +270,16 @@ class Composer(QWidget):
         self.edit_line.show()
         self.field.setFocus()
 
+    @property
+    def text(self) -> str:
+        """What stands in the field."""
+        return self.field.toPlainText()
+
+    def set_draft(self, text: str) -> None:
+        """Let ``text`` stand in the field, to be written on."""
+        if text != self.text:
+            self._put(text)
+
     def add_text(self, text: str) -> None:
         """Put ``text`` behind what is being written."""
         before = self.field.toPlainText().rstrip()
@@ -283,10 +293,16 @@ class Composer(QWidget):
             self._draft = None
             self.edit_line.hide()
 
-    def set_enabled_actions(self, send: bool, stop: bool) -> None:
-        """Which of Send and Stop work now; Stop takes Send's place while it does."""
+    def set_enabled_actions(self, send: bool, stop: bool, why_not: str = "") -> None:
+        """Which of Send and Stop work now; Stop takes Send's place while it does.
+
+        ``why_not``: a sentence on why there is nothing to send now; empty where it is plain.
+        """
         had_focus = self.stop.hasFocus() or self.send.hasFocus()
         self._send_enabled = send
+        tip = plain_tip(why_not) or self.tr("Send (Enter). Shift+Enter starts a new line.")
+        self.send.setToolTip(tip)
+        self.send.setAccessibleDescription(why_not)
         self.stop.setEnabled(stop)
         self._place.setCurrentWidget(self.stop if stop else self.send)
         if had_focus:

@@ -6,7 +6,6 @@ it. GUI thread only.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -32,18 +31,19 @@ class KeptChatsDesk(QObject):
         self._chats.delete_requested.connect(self._delete)
         self._chats.duplicate_requested.connect(self._duplicate)
         self._chats.export_requested.connect(keeper.export)
-        self._chats.import_requested.connect(self._import)
+        self._chats.import_requested.connect(keeper.import_files)
         keeper.rows_changed.connect(self._chats.set_rows)
 
     def _rename(self, chat_id: str, title: str) -> None:
-        if chat_id == self._session.chat.id:
-            self._session.set_title(" ".join(title.split()))
+        self._session.set_title(chat_id, " ".join(title.split()))
         self._keeper.rename(chat_id, title)
 
     def _delete(self, chat_id: str) -> None:
         session, keeper = self._session, self._keeper
         shown = chat_id == session.chat.id
-        if shown and session.refused():
+        answering = session.open.answering
+        if answering is not None and answering.id == chat_id:
+            session.tell_to_wait()
             return
         title = self._chats.title_of(chat_id)
         keeper.delete(chat_id)
@@ -54,15 +54,10 @@ class KeptChatsDesk(QObject):
         def take_back() -> None:
             keeper.undelete(chat_id)
             if shown and not session.conversation.nodes:
-                keeper.load(chat_id)
+                session.open_chat(chat_id)
 
         self._chats.offer_undo(title, take_back)
 
     def _duplicate(self, chat_id: str) -> None:
-        if not self._session.refused():
-            self._session.store()
-            self._keeper.duplicate(chat_id)
-
-    def _import(self, paths: list[Path]) -> None:
-        if not self._session.refused():
-            self._keeper.import_files(paths)
+        self._session.store()
+        self._keeper.duplicate(chat_id)

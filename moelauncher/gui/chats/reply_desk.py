@@ -78,7 +78,10 @@ class ReplyDesk(QObject):
         self._read_from_s: float | None = None
         self._written = False  # whether the reply's first token has come
         self._prompt_tokens = 0
-        self._context_used: int | None = None
+        self._progress: PromptProgress | None = None  # while the prompt is read
+        self._replying = False
+        self._reply_used: int | None = None  # context taken by the reply that goes on
+        self._branch_used: int | None = None  # and by the branch in view, where it is another
         self._last_stats: GenerationStats | None = None
         self._moved = False  # whether this reply was written in more than one place
         self._rate_clock = QTimer(self)
@@ -93,6 +96,9 @@ class ReplyDesk(QObject):
         self._read_from_s, self._written = time.monotonic(), False
         self._last_stats = None
         self._moved = False
+        self._progress = None
+        self._replying = True
+        self._reply_used = self._branch_used
         self._standing.move(SessionEvent.SEND)
         self._rate_clock.start()
         self._number = self._engine.generate(request)
@@ -100,11 +106,13 @@ class ReplyDesk(QObject):
     def branch_changed(self) -> None:
         """The numbers of the visible branch are those of its last reply."""
         reply = self._chat.conversation.last_reply
-        self._context_used = reply.stats.context_used if reply and reply.stats else None
+        self._branch_used = reply.stats.context_used if reply and reply.stats else None
+        self._show_progress()
 
     def show_context(self) -> None:
         """How full the context of the loaded model is."""
-        used = self._context_used
+        in_view = self._replying and self._chat.elsewhere is None
+        used = self._reply_used if in_view else self._branch_used
         total = self._loads.loaded.report.n_ctx if self._loads.loaded else None
         self._window.chat.set_context(used, total)
         self._room.set_total(total)
@@ -133,7 +141,7 @@ class ReplyDesk(QObject):
             self._ended(event.stats)
         else:
             self._closed()
-            self._chat.fail(event.error)
+            self._chat.reply.fail(event.error)
             self._log.add("error", event.error.details)
 
     def flush(self) -> None:
@@ -141,19 +149,19 @@ class ReplyDesk(QObject):
         text, reasoning = "".join(self._text), "".join(self._reasoning)
         self._text.clear()
         self._reasoning.clear()
-        self._chat.append(text, reasoning)
+        self._chat.reply.append(text, reasoning)
 
     def _prompt_progressed(self, event: PromptProgress) -> None:
-        rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
-        left = (event.total - event.done) / rate if rate else None
-        self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
+        rate = _prompt_rate(event)
+        self._progress = event
+        self._show_progress()
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
-        self._context_used = event.cached + event.done
+        self._reply_used = event.cached + event.done
         now_s = time.monotonic()
         if self._written:  # what a move lost is read again, reply and all
             self._read_from_s = self._read_from_s or now_s
         else:
-            self._prompt_tokens = self._context_used
+            self._prompt_tokens = self._reply_used
             if SessionEvent.PROMPT_GOES_ON in possible_events(self._standing.state()):
                 self._standing.move(SessionEvent.PROMPT_GOES_ON)
             waited_s = self._loads.timing.token(now_s)
@@ -163,9 +171,19 @@ class ReplyDesk(QObject):
         self._shade_prompt(now_s)
         self.show_context()
 
+    def _show_progress(self) -> None:
+        """How far the prompt is read, in the chat that asked."""
+        event = self._progress
+        if event is None or self._chat.elsewhere is not None:
+            return
+        rate = _prompt_rate(event)
+        left = (event.total - event.done) / rate if rate else None
+        self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
+
     def _token(self, event: TokenEvent) -> None:
         self._shade_prompt(event.time_s)
         self._read_from_s = None
+        self._progress = None
         self._written = True
         waited_s = self._loads.timing.token(event.time_s)
         if waited_s is not None and self._loads.loaded is not None:
@@ -176,7 +194,7 @@ class ReplyDesk(QObject):
         ):
             self._standing.move(SessionEvent.FIRST_TOKEN)
         self._rate.add(event.time_s)
-        self._context_used = self._prompt_tokens + event.n_tokens
+        self._reply_used = self._prompt_tokens + event.n_tokens
 
     def _ended(self, stats: GenerationStats) -> None:
         loaded = self._loads.loaded
@@ -186,10 +204,10 @@ class ReplyDesk(QObject):
             self._speeds.note_reply(loaded.facts, loaded.plan, stats)
             if not self._moved:
                 self.replied.emit(loaded, stats)
-        self._context_used = stats.context_used
+        self._reply_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
         self._closed()
-        self._chat.finish(stats, placement)
+        self._chat.reply.finish(stats, placement)
         if stats.finish_reason == "context_full":
             self._window.status.set_message(self._texts.context_full(), "warning")
 
@@ -197,6 +215,8 @@ class ReplyDesk(QObject):
         self._sample_rate()
         self._rate_clock.stop()
         self._read_from_s = None
+        self._progress = None
+        self._replying = False
         now = time.monotonic()
         self._window.speed.add_rate(now, None)
         average = self._last_stats.tok_s if self._last_stats else None
@@ -209,7 +229,7 @@ class ReplyDesk(QObject):
     # What the load desk says
 
     def _chat_left(self) -> None:
-        self._context_used = None
+        self._reply_used = self._branch_used = None
 
     def _goes_on(self) -> None:
         # Its rate is that of the new place; the way there is a gap in the curve.
@@ -234,3 +254,7 @@ class ReplyDesk(QObject):
     def _shade_prompt(self, until_s: float) -> None:
         if self._read_from_s is not None:
             self._window.speed.shade_prompt(self._read_from_s, until_s)
+
+
+def _prompt_rate(event: PromptProgress) -> float | None:
+    return event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None

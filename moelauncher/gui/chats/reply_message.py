@@ -136,7 +136,8 @@ class ReplyMessage(MessageView):
         self._progress = None if (text or reasoning) else self._progress
         if reasoning:
             if self._thought_began_s is None:
-                self._thought_began_s = now_s
+                # Of a reply that is looked at again, some thinking is done already.
+                self._thought_began_s = now_s - (self._thought_s or 0.0)
             self._reasoning += reasoning
             if not self._text:
                 self._thought_s = now_s - self._thought_began_s

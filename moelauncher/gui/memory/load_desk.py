@@ -225,7 +225,7 @@ class LoadDesk(QObject):
         self._went_on(SessionEvent.LOADED if failure is None else SessionEvent.RESTORED)
         for sentence in (*report.mismatches, *report.warnings):
             self._log.add("warning", sentence)
-        in_reply = self._chat.conversation.streaming
+        in_reply = self._chat.open.answering is not None
         text = self._texts.loaded(facts, report, in_reply=in_reply)
         self._outcome.loaded(facts, plan, report, text)
         if failure is not None:
@@ -278,7 +278,7 @@ class LoadDesk(QObject):
 
     def _went_on(self, event: SessionEvent) -> None:
         """The model is there (again), and with it a reply that waited."""
-        if self._chat.conversation.streaming:
+        if self._chat.open.answering is not None:
             if self._standing.state() is SessionState.STOPPING:
                 self._standing.show()
                 return  # the reply itself says when it has ended

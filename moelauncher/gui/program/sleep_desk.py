@@ -62,7 +62,8 @@ class SleepDesk(QObject):
         self._standing = standing
         self._stop = stop
         self._asleep = False
-        self._paused: int | None = None  # the key of the reply that goes on after waking
+        #: The reply that goes on after waking: its chat's id, its turn's key.
+        self._paused: tuple[str, int] | None = None
         self._keeping = 0  # the request that writes the chat's state
         self._sleeps.connect(self._going_to_sleep)
         self._wakes.connect(self._woke)
@@ -95,8 +96,8 @@ class SleepDesk(QObject):
         self._paused = None
         self._keeping = 0
         if SessionEvent.STOP in possible_events(self._standing.state()):
-            path = self._chat.conversation.path
-            self._paused = path[-1].key if path else None
+            chat = self._chat.open.answering
+            self._paused = (chat.id, chat.conversation.path[-1].key) if chat else None
             self._stop()
         elif self._standing.state() not in _STOPS:
             self._keep()
@@ -136,14 +137,21 @@ class SleepDesk(QObject):
             self._go_on()
 
     def _go_on(self) -> None:
-        key, self._paused = self._paused, None
-        path = self._chat.conversation.path
-        if key is None or not path or path[-1].key != key or not path[-1].turn.can_go_on:
+        paused, self._paused = self._paused, None
+        chat = self._chat.chat
+        path = chat.conversation.path
+        if paused is not None and paused[0] != chat.id:
+            text = self.tr("The sleep interrupted a reply in another chat.")
+            self._status.set_message(
+                text, "info", self.tr("Show"), lambda: self._chat.open_chat(paused[0])
+            )
+            return
+        if paused is None or not path or path[-1].key != paused[1] or not path[-1].turn.can_go_on:
             self._status.clear_message()
             return
         if self._standing.state() is not SessionState.READY:
             return
-        self._chat.act("go_on", key)
+        self._chat.act("go_on", paused[1])
         self._status.set_message(self.tr("The reply that the sleep interrupted goes on."), "info")
 
     def _lost(self, names: Sequence[str], error: LauncherError | None) -> None:
