@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from moelauncher.core.chats.prompt_prefix import common_prefix
@@ -39,8 +39,8 @@ from moelauncher.engine.stop_flag import StopFlag
 @dataclass(frozen=True)
 class _Prompt:
     tokens: list[int]
-    #: Where other prompts part from this one: another wording of the last question, and a
-    #: history in which this reply reads otherwise than it was written.
+    #: Where other prompts part from this one: another wording of the last question, and what
+    #: follows it: a reply that reads otherwise in the history, or none and a further question.
     marks: tuple[int, ...]
     splitter: ReasoningSplitter
 
@@ -120,12 +120,21 @@ class Generation:
         messages = self._request.messages
         if self._request.continues:
             messages = messages[:-1]
+        if not messages:
+            return ()
+        *before, last = messages
+        # A reply that never came to a word is left away, and the next question joins this one.
+        asked_on = replace(last, content=f"{last.content}\n\n…")
+        others: list[tuple[list[ChatMessage], bool]] = [
+            (before, False),
+            ([*before, asked_on], True),
+        ]
         found: set[int] = set()
-        for history in (messages[:-1], messages):
+        for history, open_reply in others:
             if not history:
                 continue
             try:
-                text = self._render(history, open_reply=False)
+                text = self._render(history, open_reply)
             except LauncherError:
                 continue  # some templates want the reply opened, or a question
             found.add(common_prefix(tokens, self._model.vocabulary.tokenise_prompt(text)))

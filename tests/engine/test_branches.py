@@ -11,26 +11,28 @@ from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.prompt_prefix import common_prefix
 from moelauncher.core.engine_protocol import GenerateRequest
 from moelauncher.core.memory.context_settings import ContextSettings
+from moelauncher.engine import load_model
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, Outcome, ask, load_request, run
 from tests.helpers.gguf_files import write_tiny_model
 
-KINDS = ["dense", "moe", "shared", "sliding", "hybrid", "mamba"]
-N_TOKENS = 24
-#: What is read in other pieces differs by rounding. Quantised activations make ten times as much
-#: of it, and a router with two experts of one weight turns to the other: so neither.
-EVEN: dict[str, object] = {
-    "matrix_type": GGMLQuantizationType.F32,
-    "n_expert": 4,
-    "n_expert_used": 4,
-    "seed": 3,
-}
-#: Logits spread by about 1; the two best lie this near each other once in a hundred tokens. What
-#: is read in pieces of another size differs by up to 0.007.
-TIE = 0.02
+N_TOKENS = 16
+#: What is read in pieces of another size is summed in another order: logits, which spread by 1,
+#: differ by up to 0.0003. By these seeds of random weights the best token of every reply leads
+#: the second by more (:meth:`Talk.least_lead` is held to it), so equal texts can be asked for.
+SEEDS = {"dense": 50, "moe": 1, "shared": 55, "sliding": 68, "hybrid": 1, "mamba": 32}
+LEAST_LEAD = 0.003
+#: Quantised activations make a thousand times as much of rounding.
+EVEN: dict[str, object] = {"matrix_type": GGMLQuantizationType.F32}
 N_BATCH = 64
 SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=N_BATCH, n_threads=1)
 SYSTEM = "Answer in a sentence, and never in two. " * 8
+
+
+@pytest.fixture(autouse=True)
+def exact_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flash attention adds up in half precision on the CPU: that is 50 times as much rounding."""
+    monkeypatch.setattr(load_model, "_FLASH_AUTO", load_model._FLASH_OFF)
 
 
 class Talk:
@@ -73,34 +75,42 @@ class Talk:
         text = running.model.template.render(opened.messages(), {})
         return running.model.vocabulary.tokenise_prompt(text)
 
-    def check_against_fresh(self, opened: Conversation, answered: Outcome, held: list[int]) -> bool:
-        """See that a context that never saw anything else answers the same.
-
-        False: it parted from it where the model itself holds two tokens for equally good.
-        """
+    def fresh_tokens(self, opened: Conversation) -> tuple[str, list[int]]:
+        """The answer of a context that never saw anything else, and all that it then holds."""
         run(self.engine, None)
         run(self.engine, load_request(self.path, SETTINGS))
-        if self.reply_to(opened).text == answered.text:
-            return True
+        text = self.reply_to(opened).text
+        running = self.engine._resident.running
+        assert running is not None
+        return text, list(running.evaluated.tokens)
+
+    def least_lead(self, held: list[int], n_prompt: int) -> float:
+        """By how much the best token of a reply leads the second where it leads least."""
         running = self.engine._resident.running
         assert running is not None
         evaluated = running.evaluated
-        same = common_prefix(held, list(evaluated.tokens))
-        assert same >= answered.stats.prompt_tokens
         evaluated.rewind([])
-        evaluated.evaluate(held[:same], lambda done: None)
-        second, best = sorted(logits(self.engine))[-2:]
-        assert best - second < TIE
-        return False
+        evaluated.evaluate(held[:n_prompt], lambda done: None)
+        leads = []
+        for token in [*held[n_prompt:], None]:
+            second, best = sorted(logits(self.engine))[-2:]
+            leads.append(best - second)
+            if token is not None:
+                evaluated.evaluate([token], lambda done: None)
+        return min(leads)
 
 
 def question(n: int) -> str:
     return f"Question {n}: what is the {n}th of all the numbers that nobody has named so far? " * 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def tiny_model(tmp_path: Path, kind: str) -> Path:
+    return write_tiny_model(tmp_path / "tiny.gguf", kind, seed=SEEDS[kind], **EVEN)
+
+
+@pytest.mark.parametrize("kind", SEEDS)
 def test_turns_edits_and_branches(engine: LlamaEngine, tmp_path: Path, kind: str) -> None:
-    talk = Talk(engine, write_tiny_model(tmp_path / "tiny.gguf", kind, **EVEN))
+    talk = Talk(engine, tiny_model(tmp_path, kind))
     seen: list[tuple[Conversation, Outcome, list[int]]] = []
 
     def answer(opened: Conversation) -> Outcome:
@@ -119,16 +129,34 @@ def test_turns_edits_and_branches(engine: LlamaEngine, tmp_path: Path, kind: str
     answer(talk.now.ask(question(4)).begin_reply())
     answer(talk.now.edit(second, question(5)).begin_reply())
     assert answer(talk.now.ask(question(6)).begin_reply()).stats.cached_tokens > 0
-    equal = [talk.check_against_fresh(*one) for one in seen]
-    assert sum(equal) >= len(equal) - 2, "ties are rare"
+    assert len({outcome.text for _, outcome, _ in seen}) > 3, "what was said before matters"
+    for opened, outcome, held in seen:
+        assert talk.fresh_tokens(opened) == (outcome.text, held)
+        lead = talk.least_lead(held, outcome.stats.prompt_tokens)
+        assert lead > LEAST_LEAD, "rounding could decide: take another seed"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["sliding", "hybrid", "mamba"])
+def test_a_question_without_an_answer_is_not_read_again(
+    engine: LlamaEngine, tmp_path: Path, kind: str
+) -> None:
+    """Stopped before its first word, a reply is left away; the next question joins the first."""
+    talk = Talk(engine, tiny_model(tmp_path, kind))
+    asked = talk.now.ask(question(1) * 3).begin_reply()
+    outcome = talk.reply_to(asked)
+    talk.held = talk.prompt_tokens(asked)
+    assert len(talk.held) > 6 * N_BATCH
+    joined = asked.finish(outcome.stats).ask("Shortly, please.").begin_reply()
+    assert len(joined.messages()) == 2
+    assert talk.answer(joined).evaluated < 2 * N_BATCH
+
+
+@pytest.mark.parametrize("kind", SEEDS)
 def test_what_was_read_before_is_kept_to_the_last_bit(
     engine: LlamaEngine, tmp_path: Path, kind: str
 ) -> None:
     """Read in the same pieces, a branch gives the very numbers that a fresh context gives."""
-    run(engine, load_request(write_tiny_model(tmp_path / "tiny.gguf", kind, **EVEN), SETTINGS))
+    run(engine, load_request(tiny_model(tmp_path, kind), SETTINGS))
     trunk, branch, other = (
         [60 + (n * step + step) % 190 for n in range(200)] for step in (7, 11, 13)
     )
@@ -143,7 +171,7 @@ def test_what_was_read_before_is_kept_to_the_last_bit(
     def same(numbers: list[float], others: list[float]) -> bool:
         # A window that is put back lies in other cells than where it was written, and sums are
         # made in the order of the cells.
-        furthest = TIE if kind == "sliding" else 0.0
+        furthest = LEAST_LEAD if kind == "sliding" else 0.0
         return max(abs(a - b) for a, b in zip(numbers, others, strict=True)) <= furthest
 
     read(trunk)
