@@ -20,8 +20,8 @@ N_TOKENS = 16
 #: What is read in pieces of another size is summed in another order: logits, which spread by 1,
 #: differ by up to 0.0003. By these seeds of random weights the best token of every reply leads
 #: the second by more (:meth:`Talk.least_lead` is held to it), so equal texts can be asked for.
-SEEDS = {"dense": 50, "moe": 1, "shared": 55, "sliding": 68, "hybrid": 1, "mamba": 32}
-LEAST_LEAD = 0.003
+SEEDS = {"dense": 50, "moe": 100, "shared": 35, "sliding": 6, "hybrid": 1, "mamba": 15}
+LEAST_LEAD = 0.005
 #: Quantised activations make a thousand times as much of rounding.
 EVEN: dict[str, object] = {"matrix_type": GGMLQuantizationType.F32}
 N_BATCH = 64
@@ -29,7 +29,7 @@ SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=N_BATCH, n_threads=1)
 SYSTEM = "Answer in a sentence, and never in two. " * 8
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def exact_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flash attention adds up in half precision on the CPU: that is 50 times as much rounding."""
     monkeypatch.setattr(load_model, "_FLASH_AUTO", load_model._FLASH_OFF)
@@ -108,6 +108,7 @@ def tiny_model(tmp_path: Path, kind: str) -> Path:
     return write_tiny_model(tmp_path / "tiny.gguf", kind, seed=SEEDS[kind], **EVEN)
 
 
+@pytest.mark.usefixtures("exact_attention")
 @pytest.mark.parametrize("kind", SEEDS)
 def test_turns_edits_and_branches(engine: LlamaEngine, tmp_path: Path, kind: str) -> None:
     talk = Talk(engine, tiny_model(tmp_path, kind))
@@ -151,6 +152,7 @@ def test_a_question_without_an_answer_is_not_read_again(
     assert talk.answer(joined).evaluated < 2 * N_BATCH
 
 
+@pytest.mark.usefixtures("exact_attention")
 @pytest.mark.parametrize("kind", SEEDS)
 def test_what_was_read_before_is_kept_to_the_last_bit(
     engine: LlamaEngine, tmp_path: Path, kind: str
@@ -171,7 +173,7 @@ def test_what_was_read_before_is_kept_to_the_last_bit(
     def same(numbers: list[float], others: list[float]) -> bool:
         # A window that is put back lies in other cells than where it was written, and sums are
         # made in the order of the cells.
-        furthest = LEAST_LEAD if kind == "sliding" else 0.0
+        furthest = 1e-4 if kind == "sliding" else 0.0
         return max(abs(a - b) for a, b in zip(numbers, others, strict=True)) <= furthest
 
     read(trunk)

@@ -180,7 +180,7 @@ def test_next_turn_after_dropped_thinking(engine: LlamaEngine, tmp_path: Path, k
     first = reply_to(engine, *history, question)
     answer = (ChatMessage("assistant", "another text than was said"), ChatMessage("user", "Go on."))
     second = reply_to(engine, *history, question, *answer)
-    n_opening = engine.count_tokens("<|im_start|>assistant\n") or 0
+    n_opening = engine.count_tokens("<|im_end|>\n<|im_start|>assistant\n") or 0
     assert second.stats.cached_tokens >= first.stats.prompt_tokens - n_opening
     assert second.all(PromptProgress)[0].cached == second.stats.cached_tokens
 
