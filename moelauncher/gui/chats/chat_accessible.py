@@ -7,7 +7,7 @@ a screen reader first asks for it. Nothing is made where none runs. GUI thread o
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
@@ -23,11 +23,9 @@ from PySide6.QtWidgets import QAccessibleWidget
 
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
+from moelauncher.gui.chats.message_scroll import MessageScroll
 from moelauncher.gui.chats.message_view import MessageView
 from moelauncher.gui.chats.user_message import UserMessage
-
-if TYPE_CHECKING:
-    from moelauncher.gui.chats.message_scroll import MessageScroll
 
 #: A name is read in one breath; the whole is in the text.
 _NAME_CHARS = 300
@@ -227,6 +225,6 @@ def say(view: MessageScroll, text: str) -> None:
 
 def tell_messages_changed(view: MessageScroll) -> None:
     """Other messages are shown; a screen reader that knows the old ones asks anew."""
-    if view.accessible is not None:
+    if isinstance(view.accessible, ChatAccessible):
         view.accessible.forget_gone()
         QAccessible.updateAccessibility(QAccessibleEvent(view, QAccessible.Event.ObjectReorder))

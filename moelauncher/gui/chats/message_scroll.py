@@ -10,11 +10,10 @@ import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QAccessibleInterface, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QPushButton, QWidget
 
 from moelauncher.gui import theme as look
-from moelauncher.gui.chats.chat_accessible import ChatAccessible
 from moelauncher.gui.chats.message_column import TOP_PX, MessageColumn
 from moelauncher.gui.chats.message_view import HotSpot, MessageView, SelectionOf
 from moelauncher.gui.palette import Palette
@@ -45,7 +44,7 @@ class MessageScroll(QAbstractScrollArea):
         self._syncing = False
         self._hint = ""
         #: What a screen reader holds of this view; None: none asked.
-        self.accessible: ChatAccessible | None = None
+        self.accessible: QAccessibleInterface | None = None
         self._idle = QTimer(self, interval=0)
         self._idle.timeout.connect(self._lay_out_some)
         self._chip = QPushButton(self)
