@@ -100,6 +100,8 @@ class ChatSettingsDialog(QDialog):
             look.PANE_MARGIN, look.PANE_MARGIN, look.PANE_MARGIN, look.PANE_MARGIN
         )
         column.setSpacing(look.PANE_MARGIN)
+        for field in (self.prompts, self.presets, *self.numbers.values(), self.stop):
+            form.labelForField(field).setToolTip(field.toolTip())
         column.addLayout(form)
         column.addWidget(self.problem)
         column.addWidget(buttons)
@@ -161,15 +163,22 @@ class ChatSettingsDialog(QDialog):
             field = QLineEdit(self)
             usual = self._settings.get(setting)
             field.setText(_shown(values.get(name)))
-            field.setPlaceholderText(
-                self.tr("as usual") if usual is None else self.tr("as usual: {n}").format(n=usual)
-            )
+            field.setPlaceholderText(self._usual_text(name, usual))
             field.setToolTip(tr(setting.help))
             field.setAccessibleName(tr(setting.label))
             if name in SAMPLING_NAMES:
                 field.textChanged.connect(self._show_presets)
             self.numbers[name] = field
             form.addRow(tr(setting.label), field)
+
+    def _usual_text(self, name: str, usual: object) -> str:
+        """What an empty field stands for."""
+        if usual is not None:
+            return self.tr("as usual: {n}").format(n=usual)
+        return {
+            "seed": self.tr("as usual: another each time"),
+            "max_tokens": self.tr("as usual: until it is complete"),
+        }.get(name, self.tr("as usual"))
 
     def _add_stop(self, form: QFormLayout, values: Mapping[str, object]) -> None:
         stop = values.get("stop")

@@ -51,8 +51,8 @@ class MoreOptions(QWidget):
         self.ubatch.setToolTip(tr(settings.N_UBATCH.help))
         self.which = ChevronComboBox()
         self.which.setObjectName("whichCombo")
-        self.which.addItem(self.tr("the first"), "first")
-        self.which.addItem(self.tr("the last"), "last")
+        self.which.addItem(self.tr("first"), "first")
+        self.which.addItem(self.tr("last"), "last")
         self.which.setToolTip(
             self.tr(
                 "Which expert layers go to the CPU first. “First” is what llama.cpp's "

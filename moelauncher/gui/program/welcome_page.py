@@ -46,8 +46,7 @@ class WelcomePage(QWidget):
             self.tr(
                 "It runs language models that are larger than your graphics card. A “Mixture of "
                 "Experts” (MoE) is made of many small parts, the experts, and each word needs "
-                "only a few of them: so most may stay in RAM. You choose how many, and see what "
-                "that does to memory and speed."
+                "only a few of them: so most may stay in RAM. You choose how many."
             )
         )
         card = QWidget(self)

@@ -78,6 +78,14 @@ class TuneDialog(RunDialog):
         titles = ["", self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
         self.table = QuietTable([*titles, self.tr("Remarks")], wide=4, figures=(2, 3))
         self.table.setObjectName("tuneTable")
+        tips = {
+            1: self.tr("Tokens written in a second, ± their spread (so many measurements)"),
+            2: self.tr("Tokens of a prompt read in a second"),
+        }
+        for place, tip in tips.items():
+            heading = self.table.horizontalHeaderItem(place)
+            if heading is not None:
+                heading.setToolTip(tip)
         # Wide enough for a spread, so that nothing moves when the second repeat comes.
         self.table.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         widest = self.table.fontMetrics().horizontalAdvance("888.88 ± 88.88  (88)")
