@@ -14,7 +14,7 @@ from moelauncher.core.files.model_facts import facts_of
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.launch_plan import LaunchChoices
-from moelauncher.core.speed.conditions import Conditions, NoWatch
+from moelauncher.core.speed.conditions import Conditions
 from moelauncher.core.speed.measurement import Machine as MachineName
 from moelauncher.core.speed.tune_events import (
     Decided,
@@ -30,6 +30,7 @@ from moelauncher.engine.child import Child
 from moelauncher.engine.child_bench import FAULT_VARIABLE
 from moelauncher.engine.tune import run_tune
 from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.no_watch import NoWatch
 
 CONTEXT = ContextSettings(n_ctx=256, n_ubatch=32, n_threads=1)
 

@@ -51,18 +51,6 @@ class ConditionWatch(Protocol):
         """Watch process ``pid`` from now on; call what is returned when the run has ended."""
 
 
-class NoWatch:
-    """A :class:`ConditionWatch` that knows nothing."""
-
-    def baseline(self) -> Conditions:
-        """Nothing is known."""
-        return Conditions()
-
-    def begin(self, pid: int) -> Callable[[], Conditions]:
-        """Nothing will be known."""
-        return Conditions
-
-
 def disturbance(now: Conditions, before: Conditions) -> str:
     """Why a run does not count, as a sentence; "" where it does.
 

@@ -48,7 +48,6 @@ class SplitSearch:
         self._wanted = n_repeats if split is not None else 0
         self._rates: list[float] = []
         self._n_visits = 0
-        self._n_disturbed = 0
 
     # Search
 

@@ -32,7 +32,6 @@ class NamedChoice(QWidget):
         super().__init__(parent)
         self._empty, self._ask = empty, ask
         self._deletable: frozenset[str] = frozenset()
-        self._naming: QInputDialog | None = None
         self.combo = ChevronComboBox(self)
         self.combo.setObjectName(name)
         self.combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -71,7 +70,7 @@ class NamedChoice(QWidget):
         self._refresh()
 
     def _ask_name(self) -> None:
-        asking = self._naming = QInputDialog(self)
+        asking = QInputDialog(self)
         asking.setObjectName("nameQuestion")
         asking.setWindowTitle(self.save.text())
         asking.setLabelText(self._ask)

@@ -102,11 +102,12 @@ def test_a_dense_model_keeps_fewer_layers_on_the_gpu() -> None:
     assert found.n_gpu_layers == 12, "eleven blocks of 1 GiB, and the small output layer"
 
 
-@pytest.mark.parametrize("ram_gib", [2, 64])
-def test_main_memory_can_be_short_too(ram_gib: int) -> None:
-    facts, on = truth_facts(QWEN), machine(24, ram_gib)
-    plan = planned(facts, 40, on, n_ctx=8192)
-    shortage = MemoryShortage("RAM", 2 * GIB, "weights")
+@pytest.mark.parametrize(("asked", "n_ctx"), [(GIB, 65536), (8 * GIB, 32768), (30 * GIB, None)])
+def test_what_main_memory_refused_is_missing_next_time(asked: int, n_ctx: int | None) -> None:
+    facts, on = truth_facts(QWEN), replace(machine(24), gpus=())
+    unmapped = replace(choices(48, n_ctx=131072), use_mmap=False)
+    plan = launch_plan(facts, unmapped, on)
+    shortage = MemoryShortage("RAM", asked, "kv")
     assert shortage_text(shortage, plan).startswith("RAM is ")
     found = next_that_fits(facts, plan, on, shortage)
-    assert found is None or found != plan.choices
+    assert (found and found.context.n_ctx) == n_ctx
