@@ -10,10 +10,22 @@ from __future__ import annotations
 from typing import Protocol
 
 from moelauncher.core.chats.answer_wrapping import (
+    BARE,
     PART_END,
     PART_THOUGHT,
+    SECTION_MARKS,
     AnswerUnwrapper,
+    Wrapping,
+    has_sections,
     wrapping_in,
+)
+from moelauncher.core.chats.channel_splitter import (
+    CHANNEL,
+    HEADER_MARKS,
+    START,
+    ChannelSplitter,
+    header_format,
+    mark_begun,
 )
 
 #: Marks around a thinking block at the beginning of a reply.
@@ -27,20 +39,16 @@ BLOCKS = (
     ("<mm:think>", "</mm:think>"),
     ("<think:opensource>", "</think:opensource>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("◁think▷", "◁/think▷"),
     ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 )
+#: Where a reply is made of named sections.
+SECTIONS = ("<|open|>think<|sep|>", "<|close|>think<|sep|>")
 #: Where every part of a reply is a message of its own.
 PARTS = ("<|think|>", f"{PART_END}<|begin|>assistant")
 
-#: Marks of the channel format (gpt-oss): a header, then a body up to the next mark.
-CHANNEL = "<|channel|>"
-MESSAGE = "<|message|>"
-#: Role, channel, recipient and kind of content together are shorter.
-LONGEST_HEADER = 120
-_BODY_ENDS = ("<|end|>", "<|start|>", "<|return|>", "<|call|>", CHANNEL)
-
 #: Every mark that may be a single control token: its text has to be written out then.
-MARKS = (*(mark for pair in BLOCKS for mark in pair), "<|channel>", MESSAGE, *_BODY_ENDS)
+MARKS = (*(mark for pair in BLOCKS for mark in pair), "<|channel>", *HEADER_MARKS, *SECTION_MARKS)
 MARKS += (PARTS[0], "<|begin|>")
 
 
@@ -56,19 +64,24 @@ class ReasoningSplitter(Protocol):
 
 def splitter_for(template: str, prompt: str) -> ReasoningSplitter:
     """The splitter that fits the marks in ``template``; ``prompt`` ends where the reply starts."""
-    if CHANNEL in template and MESSAGE in template:
-        return ChannelSplitter(in_header=prompt.endswith(CHANNEL))
+    kind = header_format(template)
+    if kind is not None:
+        return ChannelSplitter(kind, in_header=prompt.endswith(CHANNEL))
     tail = prompt.rstrip()
     wrapping = wrapping_in(template)
-    for opening, closing in BLOCKS:
-        if tail.endswith(opening):
-            return BlockSplitter(((opening, closing),), inside=True, wrapping=wrapping)
+    if wrapping.opening and tail.endswith(wrapping.opening):
+        return NoSplitter(wrapping)  # thinking was switched off
+    for pair in (*BLOCKS, SECTIONS):
+        if tail.endswith(pair[0]):
+            return BlockSplitter((pair,), inside=True, wrapping=wrapping)
     return BlockSplitter(_blocks_of(template), wrapping=wrapping)
 
 
 def _blocks_of(template: str) -> tuple[tuple[str, str], ...]:
     if PART_THOUGHT in template:
         return (PARTS,)
+    if has_sections(template):
+        return (SECTIONS,)
     return tuple(pair for pair in BLOCKS if pair[1] in template) or BLOCKS[:1]
 
 
@@ -79,18 +92,23 @@ def begun_reply(
 
     To be put behind ``prompt``, which ends where the reply starts.
     """
-    if CHANNEL in template and MESSAGE in template:
-        thought = f"{CHANNEL}analysis{MESSAGE}{reasoning}" if reasoning else ""
+    kind = header_format(template)
+    if kind is not None:
+        thought = f"{kind.opening(kind.thought)}{reasoning}" if reasoning else ""
         if not text:
-            return _without_overlap(prompt, thought), ChannelSplitter(in_body="analysis")
-        start = "<|end|><|start|>assistant" if thought else ""
-        said = f"{thought}{start}{CHANNEL}final{MESSAGE}{text}"
-        return _without_overlap(prompt, said), ChannelSplitter(in_body="final")
+            return _without_overlap(prompt, thought), ChannelSplitter(kind, in_body=kind.thought)
+        start = f"{kind.closing}{START}" if thought else ""
+        said = f"{thought}{start}{kind.opening(kind.answer)}{text}"
+        return _without_overlap(prompt, said), ChannelSplitter(kind, in_body=kind.answer)
     tail = prompt.rstrip()
-    opened = next((pair for pair in BLOCKS if tail.endswith(pair[0])), None)
-    pair = opened or _blocks_of(template)[0]
     wrapping = wrapping_in(template)
-    before = "" if opened else f"{pair[0]}\n"
+    if wrapping.opening and tail.endswith(wrapping.opening):
+        return text, NoSplitter(wrapping)
+    opened = next((pair for pair in (*BLOCKS, SECTIONS) if tail.endswith(pair[0])), None)
+    pair = opened or _blocks_of(template)[0]
+    # Marks that are tokens of their own stand close to the text.
+    line = "" if pair[0].startswith("<|") else "\n"
+    before = "" if opened else f"{pair[0]}{line}"
     if not text:
         return before + reasoning, BlockSplitter(
             (pair,), inside=True, fresh=False, wrapping=wrapping
@@ -100,7 +118,7 @@ def begun_reply(
     if pair == PARTS:
         said = f"{pair[0]}{reasoning}{pair[1]}<|content|>{text}"
     else:
-        said = f"{before}{reasoning}\n{pair[1]}\n\n{wrapping[0]}{text}"
+        said = f"{before}{reasoning}{line}{pair[1]}{line * 2}{wrapping.opening}{text}"
     return said, NoSplitter(wrapping)
 
 
@@ -112,7 +130,7 @@ def _without_overlap(prompt: str, said: str) -> str:
 class NoSplitter:
     """All is answer: for text that is continued without a template."""
 
-    def __init__(self, wrapping: tuple[str, str] = ("", "")) -> None:
+    def __init__(self, wrapping: Wrapping = BARE) -> None:
         self._unwrapper = AnswerUnwrapper(wrapping, opened=True)
 
     def feed(self, text: str) -> tuple[str, str]:
@@ -135,7 +153,7 @@ class BlockSplitter:
         blocks: tuple[tuple[str, str], ...],
         inside: bool = False,
         fresh: bool = True,
-        wrapping: tuple[str, str] = ("", ""),
+        wrapping: Wrapping = BARE,
     ) -> None:
         self._blocks = blocks
         self._closing = blocks[0][1] if inside else ""
@@ -183,7 +201,7 @@ class BlockSplitter:
             self._state, self._fresh, self._held = "answer", True, rest
             return thought.rstrip()
         # White space before a closing mark belongs to neither side.
-        certain = thought[: len(thought) - _mark_begun(thought, (self._closing,))].rstrip()
+        certain = thought[: len(thought) - mark_begun(thought, (self._closing,))].rstrip()
         self._held = thought[len(certain) :]
         return certain
 
@@ -193,60 +211,3 @@ class BlockSplitter:
             self._fresh = not self._held
         answer, self._held = self._held, ""
         return self._unwrapper.feed(answer)
-
-
-class ChannelSplitter:
-    """``<|channel|>analysis<|message|>...<|end|>``: only the channel "analysis" is thinking."""
-
-    def __init__(self, in_header: bool = False, in_body: str = "") -> None:
-        self._held = ""
-        self._header = in_header
-        self._reasoning = in_body == "analysis"
-
-    def feed(self, text: str) -> tuple[str, str]:
-        """See :class:`ReasoningSplitter`."""
-        self._held += text
-        answer: list[str] = []
-        reasoning: list[str] = []
-        while self._held:
-            if self._header:
-                header, mark, rest = self._held.partition(MESSAGE)
-                if not mark:
-                    break
-                channel = header.rpartition(CHANNEL)[2].strip()
-                self._reasoning = channel.startswith("analysis")
-                self._header, self._held = False, rest
-                continue
-            at, mark = _first_mark(self._held, _BODY_ENDS)
-            held_back = 0 if mark else _mark_begun(self._held, _BODY_ENDS)
-            body = self._held[: at if mark else len(self._held) - held_back]
-            (reasoning if self._reasoning else answer).append(body)
-            self._held = self._held[len(body) + len(mark) :]
-            self._header = bool(mark)
-            if not mark:
-                break
-        return "".join(answer), "".join(reasoning)
-
-    def flush(self) -> tuple[str, str]:
-        """See :class:`ReasoningSplitter`."""
-        rest, self._held = self._held, ""
-        if self._header:
-            # An unfinished header is no text; what is longer was never meant as one.
-            rest = rest.removeprefix("<|start|>assistant").strip()
-            return (rest if len(rest) > LONGEST_HEADER else ""), ""
-        return ("", rest) if self._reasoning else (rest, "")
-
-
-def _first_mark(text: str, marks: tuple[str, ...]) -> tuple[int, str]:
-    found = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
-    return min(found) if found else (-1, "")
-
-
-def _mark_begun(text: str, marks: tuple[str, ...]) -> int:
-    """Length of the longest end of ``text`` that may become one of ``marks``."""
-    longest = max(len(mark) for mark in marks) - 1
-    for length in range(min(len(text), longest), 0, -1):
-        end = text[-length:]
-        if any(len(mark) > length and mark.startswith(end) for mark in marks):
-            return length
-    return 0

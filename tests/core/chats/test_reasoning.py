@@ -20,6 +20,10 @@ HARMONY = "<|channel|>analysis<|message|><|start|>"
 ANALYSIS = "<|channel|>analysis<|message|>"
 GRANITE = "between <think></think> and write your response between <response></response>"
 SOLAR = "<|begin|>assistant<|think|>"
+K3 = "macro '<|open|>' + tag + '<|sep|>' macro '<|close|>' + tag + '<|sep|>' open_tag('think')"
+K3_END = "<|close|>response<|sep|><|close|>message<|sep|>"
+MUSE = "'<|start|>assistant to=self<|message|>' + message['reasoning_content'] + '<|eom|>'"
+COHERE = "<|START_THINKING|><|END_THINKING|><|START_TEXT|><|END_TEXT|>"
 FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
 
 CASES = [
@@ -57,6 +61,32 @@ CASES = [
     ("</think><answer></answer>", "", "<think>\nx\n</think>\n<answer>\ny\n</answer>", "y", "x"),
     (SOLAR, "<|begin|>assistant", "<|think|>x<|end|><|begin|>assistanty<|end|>", "y", "x"),
     (SOLAR, "<|begin|>assistant", "y<|end|>", "y", ""),
+    ("◁think▷◁/think▷", "assistant", "◁think▷x◁/think▷y", "y", "x"),
+    (
+        K3,
+        '<|open|>message role="assistant"<|sep|><|open|>think<|sep|>',
+        f"x<|close|>think<|sep|><|open|>response<|sep|>y{K3_END}",
+        "y",
+        "x",
+    ),
+    (K3, "", "<|open|>think<|sep|>x<|close|>think<|sep|><|open|>response<|sep|>y", "y", "x"),
+    # Thinking was switched off.
+    (K3, "<|open|>response<|sep|>", f"<think> y{K3_END}", "<think> y", ""),
+    (K3, "<|open|>think<|sep|>", "x<|close|>think<|sep|>y <|close|>", "y <|close|>", "x"),
+    (COHERE, "<|START_THINKING|>", "x<|END_THINKING|><|START_TEXT|>y<|END_TEXT|>", "y", "x"),
+    # The marks around the answer are no text to begin with.
+    (COHERE, "<|START_THINKING|>", "x<|END_THINKING|>y", "y", "x"),
+    (
+        MUSE,
+        "<|start|>assistant",
+        " to=self<|message|>x <| y<|eom|><|start|>assistant to=user<|message|>z<|eot|>",
+        "z",
+        "x <| y",
+    ),
+    (MUSE, "<|start|>assistant", " to=user<|message|>y", "y", ""),
+    (MUSE, "<|start|>assistant", " to=self<|message|>x<|eom|><|start|>assist", "", "x"),
+    (MUSE, "<|start|>assistant", "Yes.", "Yes.", ""),
+    (MUSE, "<|start|>assistant", " to be", " to be", ""),
     (HARMONY, "<|start|>assistant", f"{ANALYSIS}hm, 2{FINAL}It is 2.", "It is 2.", "hm, 2"),
     (HARMONY, "<|start|>assistant", "<|channel|>final<|message|>It is 2.", "It is 2.", ""),
     (HARMONY, "<|start|>assistant<|channel|>", f"analysis<|message|>a{FINAL}b", "b", "a"),
@@ -111,3 +141,42 @@ def test_a_wrapped_answer_is_gone_on_with_inside_its_marks(wrapped: bool) -> Non
     said, splitter = begun_reply(template, "assistant", "x", "one")
     assert said.endswith("<response>one" if wrapped else "</think>\n\none")
     assert split(splitter, [" two", "\n</resp", "onse>"] if wrapped else [" two"]) == (" two", "")
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt", "thought", "whole", "rest"),
+    [
+        (
+            K3,
+            "<|open|>think<|sep|>",
+            "hm",
+            "hm<|close|>think<|sep|><|open|>response<|sep|>It i",
+            f"s.{K3_END}",
+        ),
+        (K3, "<|open|>response<|sep|>", "", "It i", f"s.{K3_END}"),
+        (
+            COHERE,
+            "<|START_THINKING|>",
+            "hm",
+            "hm<|END_THINKING|><|START_TEXT|>It i",
+            "s.<|END_TEXT|>",
+        ),
+        (
+            MUSE,
+            "<|start|>assistant",
+            "hm",
+            " to=self<|message|>hm<|eom|><|start|>assistant to=user<|message|>It i",
+            "s.<|eot|>",
+        ),
+    ],
+)
+def test_what_was_cut_is_written_as_its_family_writes(
+    template: str, prompt: str, thought: str, whole: str, rest: str
+) -> None:
+    said, splitter = begun_reply(template, prompt, thought, "It i")
+    assert said == whole
+    assert split(splitter, list(rest)) == ("s.", "")
+    if thought:
+        said, splitter = begun_reply(template, prompt, thought, "")
+        assert whole.startswith(said)
+        assert split(splitter, list(whole[len(said) :] + rest)) == ("It is.", "")
