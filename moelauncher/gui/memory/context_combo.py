@@ -34,6 +34,7 @@ class ContextCombo(ChevronComboBox):
         self._maximum: int | None = None
         self._line = QLineEdit()
         self._line.setAcceptDrops(False)
+        self._line.setAccessibleName(self.accessibleName())
         self._line.editingFinished.connect(self._take)
         self.setLineEdit(self._line)
         self._fill()
