@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -94,14 +95,10 @@ class ChatKeeper(QObject):
 
     def load(self, chat_id: str) -> None:
         """Answer with :attr:`loaded`."""
-
-        def find(store: ChatStore) -> object:
-            # What could not be saved yet is newer than what is in the file.
-            with self._lock:
-                waiting = self._waiting.get(chat_id)
-            return store.load(chat_id) if waiting is None else waiting
-
-        self._do(find, lambda chat: self.loaded.emit(chat_id, chat))
+        self._do(
+            lambda store: self._newest(store, chat_id),
+            lambda chat: self.loaded.emit(chat_id, chat),
+        )
 
     def set_last_shown(self, chat_id: str) -> None:
         """Remember what to show at the next start; empty: an empty chat."""
@@ -109,6 +106,10 @@ class ChatKeeper(QObject):
 
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat a name."""
+        with self._lock:
+            waiting = self._waiting.get(chat_id)
+            if waiting is not None:
+                self._waiting[chat_id] = replace(waiting, title=title)
         self._do(lambda store: store.rename(chat_id, title))
         self.refresh()
 
@@ -124,14 +125,19 @@ class ChatKeeper(QObject):
 
     def duplicate(self, chat_id: str) -> None:
         """Copy a chat, and answer with :attr:`made` for the copy."""
-        self._do(lambda store: store.load(store.duplicate(chat_id)), self._tell_made)
+
+        def copy(store: ChatStore) -> object:
+            self._save_all(store)
+            return store.load(store.duplicate(chat_id))
+
+        self._do(copy, self._tell_made)
         self.refresh()
 
     def export(self, chat_id: str, path: Path) -> None:
         """Write a chat to ``path``: JSON where its name ends so, else Markdown."""
 
         def write(store: ChatStore) -> object:
-            chat = store.load(chat_id)
+            chat = self._newest(store, chat_id)
             if chat is None:
                 return None
             as_json = path.suffix.lower() == ".json"
@@ -183,6 +189,12 @@ class ChatKeeper(QObject):
             self._ended.emit(done, None, LauncherError(str(error)))
         else:
             self._ended.emit(done, value, None)
+
+    def _newest(self, store: ChatStore, chat_id: str) -> KeptChat | None:
+        """What could not be saved yet is newer than what is in the file."""
+        with self._lock:
+            waiting = self._waiting.get(chat_id)
+        return store.load(chat_id) if waiting is None else waiting
 
     def _save_all(self, store: ChatStore) -> object:
         with self._lock:

@@ -334,6 +334,8 @@ class ChatSession(QObject):
     def set_title(self, chat_id: str, title: str) -> None:
         """What that chat is called from now on, where it is in hand."""
         self.open = self.open.renamed(chat_id, title)
+        # Kept with the chat: a name that cannot be written now is tried again, as text is.
+        self.store()
 
     def give_back(self, chat: KeptChat, text: str) -> None:
         """``text`` could not be sent in ``chat``: it is being written there again."""

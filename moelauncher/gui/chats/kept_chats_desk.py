@@ -35,7 +35,8 @@ class KeptChatsDesk(QObject):
         keeper.rows_changed.connect(self._chats.set_rows)
 
     def _rename(self, chat_id: str, title: str) -> None:
-        self._session.set_title(chat_id, " ".join(title.split()))
+        title = " ".join(title.split())
+        self._session.set_title(chat_id, title)
         self._keeper.rename(chat_id, title)
 
     def _delete(self, chat_id: str) -> None:

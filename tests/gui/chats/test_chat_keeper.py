@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.chats.chat_store import ChatStore
@@ -26,4 +30,58 @@ def test_a_chat_that_cannot_be_saved_does_not_hold_the_others_back(
     keeper.close()
     store = ChatStore.open(path)
     assert [row.id for row in store.rows()] == ["good"]
+    store.close()
+
+
+@pytest.fixture
+def unsaved(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[ChatKeeper, sqlite3.Connection]]:
+    """A kept chat "a" whose second question waits: another program holds the file."""
+    monkeypatch.setattr(ChatStore, "open", partial(ChatStore.open, busy_s=0.01))
+    keeper = ChatKeeper(tmp_path / "chats.sqlite3")
+    keeper.save(KeptChat("a", Conversation().ask("one")))
+    with qtbot.waitSignal(keeper.rows_changed):
+        keeper.refresh()
+    other = sqlite3.connect(tmp_path / "chats.sqlite3", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with qtbot.waitSignal(keeper.message):
+        keeper.save(KeptChat("a", Conversation().ask("one").ask("two")))
+    yield keeper, other
+    other.close()
+    keeper.close()
+
+
+def test_what_waits_is_what_is_exported(
+    qtbot: QtBot, tmp_path: Path, unsaved: tuple[ChatKeeper, sqlite3.Connection]
+) -> None:
+    keeper, _ = unsaved
+    with qtbot.waitSignal(keeper.message) as told:
+        keeper.export("a", tmp_path / "rescued.md")
+    assert told.args[1] == "good"
+    assert "two" in (tmp_path / "rescued.md").read_text(encoding="utf-8")
+
+
+def test_a_copy_is_made_of_what_waits_or_not_at_all(
+    qtbot: QtBot, unsaved: tuple[ChatKeeper, sqlite3.Connection]
+) -> None:
+    keeper, other = unsaved
+    with qtbot.assertNotEmitted(keeper.made), qtbot.waitSignal(keeper.rows_changed):
+        keeper.duplicate("a")
+    other.execute("ROLLBACK")
+    with qtbot.waitSignal(keeper.made) as made:
+        keeper.duplicate("a")
+    assert "two" in made.args[0].conversation.turns[-1].text
+
+
+def test_a_name_that_cannot_be_written_yet_is_kept_with_what_waits(
+    qtbot: QtBot, tmp_path: Path, unsaved: tuple[ChatKeeper, sqlite3.Connection]
+) -> None:
+    keeper, other = unsaved
+    with qtbot.waitSignal(keeper.rows_changed):
+        keeper.rename("a", "Numbers")
+    other.execute("ROLLBACK")
+    keeper.close()
+    store = ChatStore.open(tmp_path / "chats.sqlite3")
+    assert [row.title for row in store.rows()] == ["Numbers"]
     store.close()
