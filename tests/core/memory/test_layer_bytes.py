@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from moelauncher.core.files.gguf_header import TensorInfo
-from moelauncher.core.memory.layer_bytes import padding_bytes, pads_rows, row_padding
-from tests.helpers.planned_models import MIB, truth_facts
+from moelauncher.core.memory.layer_bytes import RowPadding, padding_bytes, pads_rows, row_padding
+from tests.helpers.planned_models import MIB, made_facts, truth_facts
 
 
 def test_rows_of_quantised_tensors_are_rounded_up_to_512_values() -> None:
@@ -34,3 +36,21 @@ def test_published_models_take_a_little_more_on_cuda() -> None:
     assert (sum(padding.dense) + padding.output) / MIB == pytest.approx(0.017, abs=0.001)
     even = row_padding(truth_facts("qwen3-30b-a3b-q4_k_m"))
     assert sum(even.dense) == even.output == 0
+
+
+@pytest.mark.parametrize(("tied", "output"), [(False, 2), (True, 3)])
+def test_the_output_layer_pads_its_own_tensors_and_a_tied_embedding(
+    tied: bool, output: int
+) -> None:
+    names = (
+        "token_embd.weight",
+        "output_norm.weight",
+        "output.weight",
+        "blk.0.attn_norm.weight",
+        "blk.0.ffn_up_exps.bias",
+        "blk.9.of_no_loaded_block",
+    )
+    # 65 floats: 124 bytes more make whole 128s of them.
+    tensors = tuple(TensorInfo(name, (65,), 0, 0, 260, 65) for name in names)
+    facts = replace(made_facts([(MIB, MIB)]), tensors=tensors, tied_output=tied)
+    assert row_padding(facts) == RowPadding((124,), (124,), output * 124)

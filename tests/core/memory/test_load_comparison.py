@@ -70,6 +70,13 @@ def test_a_load_as_planned_has_nothing_wrong() -> None:
     assert mapped.real_bytes is None, "a span of the file is not what is used"
     assert compared.devices[0].buffer_bytes == 6 * GIB + GIB // 2 + GIB
     assert largest_difference(compared.rows) == ""
+    assert not compared.devices[0].had_context
+
+
+def test_a_gpu_that_was_in_use_before_is_known_by_its_name() -> None:
+    for before, known in ((("CUDA0",), True), (("CUDA1", RAM), False)):
+        compared = compare_load(planned(), report(*AS_PLANNED), use_mmap=True, had_context=before)
+        assert compared.devices[0].had_context is known
 
 
 def test_without_mmap_main_memory_is_held_to_the_plan() -> None:
@@ -88,6 +95,7 @@ def test_without_mmap_main_memory_is_held_to_the_plan() -> None:
         (10 * GIB, 10 * GIB + 15 * MIB, False),
         (10 * GIB, 10 * GIB + 17 * MIB, True),  # under 1 %, over 16 MiB
         (100 * MIB, 102 * MIB, True),  # over 1 %
+        (100 * MIB, 101 * MIB, False),  # 1 % is none yet
         (100 * MIB, 100 * MIB + MIB // 2, False),
         (MIB, MIB + MIB // 10, False),  # less than what the log is rounded to
         (0, 17 * MIB, True),
