@@ -57,11 +57,19 @@ def _build(facts: DoctorFacts) -> tuple[Verdict, ...]:
         return (Verdict(BAD, "llama.cpp", build.problem, advice),)
     parts = ", ".join(part for part in (build.version, *build.gpu_modules) if part)
     text = tr("llama.cpp starts ({what}).").format(what=parts) if parts else tr("llama.cpp starts.")
-    notes = (
-        Verdict(WARNING, "llama.cpp", note, tr("The lines on the GPU say what to do."))
-        for note in build.notes
-    )
+    advice = tr("The lines on the GPU say what to do.")
+    if build.gpu_modules and _has_gpu(facts):
+        names = ", ".join(build.gpu_modules)
+        advice = tr("GPUs are used through {names} all the same.").format(names=names)
+    notes = (Verdict(WARNING, "llama.cpp", note, advice) for note in build.notes)
     return (Verdict(GOOD, "llama.cpp", text), *notes)
+
+
+def _has_gpu(facts: DoctorFacts) -> bool:
+    return any(
+        device.kind in ("gpu", "igpu") and not is_software(device.description)
+        for device in facts.sightings.devices
+    )
 
 
 def _ram(snapshot: MachineSnapshot) -> Verdict:
@@ -168,13 +176,9 @@ def _cpu(facts: DoctorFacts) -> tuple[Verdict, ...]:
         )
     if physical_cores is not None and physical_cores < 4:
         text = tr("The processor has few cores ({n}).").format(n=physical_cores)
-        has_gpu = any(
-            device.kind in ("gpu", "igpu") and not is_software(device.description)
-            for device in facts.sightings.devices
-        )
         advice = (
             tr("Experts in RAM are computed by it, so keep as many on the GPU as fit.")
-            if has_gpu
+            if _has_gpu(facts)
             else tr("It computes everything here, so choose small models with few active experts.")
         )
         verdicts.append(Verdict(WARNING, "CPU", text, advice))

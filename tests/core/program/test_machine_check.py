@@ -39,6 +39,14 @@ def test_a_build_that_does_not_start_is_bad() -> None:
     assert advice == "Install llama-cpp-python again."
 
 
+def test_a_module_that_is_left_out_is_a_warning_with_what_serves_instead() -> None:
+    note = ("The module “cuda” is not used: it finds no GPU.",)
+    beside = check(notes=note)["llama.cpp"]
+    assert (beside.level, beside.advice) == (WARNING, "GPUs are used through vulkan all the same.")
+    alone = check(notes=note, devices=(CPU,))["llama.cpp"]
+    assert alone.advice == "The lines on the GPU say what to do."
+
+
 def test_memory() -> None:
     low = replace(SNAPSHOT, ram_total_bytes=4 * GIB, ram_available_bytes=GIB)
     assert check(low)["RAM"].level == BAD
