@@ -13,11 +13,13 @@ from pathlib import Path
 
 import wine_run
 from dev_console import DevError, say
+from smoke_plan import Plan, Started, run
 
 PATIENCE_S = 900
 _UNINSTALL_KEY = r"HKCU\Software\Microsoft\Windows\CurrentVersion\Uninstall\MoELauncher"
 _CLASSES = r"HKCU\Software\Classes"
 _PROGRAM_ID = "MoELauncher.gguf"
+_REFUSED = 2
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class _Windows:
         menu = self.local_data.parent / "Roaming" / "Microsoft" / "Windows" / "Start Menu"
         return menu / "Programs" / "MoE Launcher.lnk"
 
+    @property
+    def uninstall_command(self) -> list[str | Path]:
+        """Removes the program without asking.
+
+        Without the last argument the uninstaller copies itself to another folder, and what is
+        started here ends at once.
+        """
+        folder = self.program_folder
+        return [folder / "uninstall.exe", "/S", f"_?={wine_run.windows_path(folder)}"]
+
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[bytes]:
         """Runs a program to its end."""
         environment: Mapping[str, str] = self.prefix.environment({"DISPLAY": self.display})
@@ -74,8 +86,18 @@ class _Windows:
 def check_installer(
     installer: Path, bundle: Path, version: str, prefix: wine_run.Prefix, display: str
 ) -> None:
-    """Installs, looks, installs over it, removes, looks. Raises :class:`DevError`."""
+    """Installs, looks, installs over it, removes, looks; and tries the last two while it runs.
+
+    Raises :class:`DevError`.
+    """
     windows = _Windows(prefix, display)
+    with wine_run.awake(prefix.environment({"DISPLAY": display})):
+        _check_each_step(windows, installer, bundle, version)
+    say("      installed, installed over it, and removed under Wine: files, menu, .gguf, registry")
+    say("      neither installed nor removed while it runs")
+
+
+def _check_each_step(windows: _Windows, installer: Path, bundle: Path, version: str) -> None:
     shutil.rmtree(windows.program_folder, ignore_errors=True)
     data = windows.local_data / "moelauncher"
     shutil.rmtree(data, ignore_errors=True)
@@ -88,8 +110,8 @@ def check_installer(
     _install(windows, installer, bundle, version)
     if not (data / "Cache" / "headers" / "a").exists():
         raise DevError("An update emptied the cache.")
+    _refuse_while_running(windows, installer)
     _remove(windows, data, own)
-    say("      installed, installed over it, and removed under Wine: files, menu, .gguf, registry")
 
 
 def _install(windows: _Windows, installer: Path, bundle: Path, version: str) -> None:
@@ -117,13 +139,47 @@ def _install(windows: _Windows, installer: Path, bundle: Path, version: str) -> 
         raise DevError(f"The installed program says {said!r}.")
 
 
+def _refuse_while_running(windows: _Windows, installer: Path) -> None:
+    program = windows.program_folder / "moelauncher.exe"
+    work = windows.local_data / "Temp" / "moelauncher-running"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    plan = Plan(
+        program,
+        work,
+        prefix=("wine",),
+        work_there=str(wine_run.windows_path(work)),
+        environment=windows.prefix.environment(
+            {"DISPLAY": windows.display, "QT_QPA_PLATFORM": "offscreen"}
+        ),
+    )
+    before = _sizes(windows.program_folder)
+    base = ["--basedir", plan.there("base")]
+    window = Started(plan, plan.window, base)
+    try:
+        window.wait_for("listening for later starts", work / "base" / "logs")
+        commands: dict[str, list[str | Path]] = {
+            "installer": [installer, "/S"],
+            "uninstaller": windows.uninstall_command,
+        }
+        for name, command in commands.items():
+            code = windows.run(*command).returncode
+            if code != _REFUSED:
+                raise DevError(f"While the program ran, the {name} ended with {code}.")
+        run(plan, plan.window, ["--quit", *base])
+        window.output()
+    finally:
+        window.end()
+    if _sizes(windows.program_folder) != before:
+        raise DevError("What refused to install or remove changed the program's folder.")
+    shutil.rmtree(work)
+
+
 def _remove(windows: _Windows, data: Path, own: Path) -> None:
-    uninstaller = windows.program_folder / "uninstall.exe"
-    # Without this it copies itself to another folder, and what is started here ends at once.
-    answer = windows.run(uninstaller, "/S", f"_?={wine_run.windows_path(windows.program_folder)}")
+    answer = windows.run(*windows.uninstall_command)
     if answer.returncode:
         raise DevError(f"The uninstaller ended with {answer.returncode}: {answer.stderr!r}")
-    uninstaller.unlink(missing_ok=True)
+    (windows.program_folder / "uninstall.exe").unlink(missing_ok=True)
     left = [name for name in _sizes(windows.program_folder) if name != own.name]
     expected = {
         "files": not left,

@@ -199,7 +199,10 @@ def run_on_windows(program: Path, work: Path, prefix: wine_run.Prefix | None = N
     variables = prefix.environment()
     # Wine has no such counters.
     expected = ("PDH: this Windows has no GPU memory counters",)
-    with x_screen() as display:
+    with (
+        x_screen() as display,
+        wine_run.awake({**variables, "DISPLAY": display}),
+    ):
         plan = Plan(
             program,
             work / "plain",

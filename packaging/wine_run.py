@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -75,6 +76,31 @@ def make_prefix(folder: Path, log: Path) -> Prefix:
 def on_screen(command: Sequence[str | Path]) -> list[str]:
     """``command`` under Wine, with a screen that nobody sees."""
     return ["xvfb-run", "--auto-servernum", "wine", *(str(part) for part in command)]
+
+
+@contextmanager
+def awake(environment: Mapping[str, str]) -> Iterator[None]:
+    """Keeps Wine's services (of the prefix and screen in ``environment``) up through the block.
+
+    They start with a prefix's first program and write to its standard error, also when they
+    themselves crash. Here that is a program that nobody looks at.
+    """
+    process = subprocess.Popen(
+        ["wine", "cmd", "/c", "echo awake& set /p end="],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        if b"awake" not in process.stdout.readline():
+            raise DevError("Wine did not start.")
+        yield
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()
 
 
 def run(

@@ -128,11 +128,11 @@ class Program(QObject):
             return
         self._closed = True
         self._state.set("window", self.window.state())
-        self._meters.stop()
         if self._later_starts is not None:
             self._later_starts.close()
-        # First the child: a job or the engine may be waiting for its answer.
+        # First the child: a meter, a job or the engine may be waiting for its answer.
         self._rooms.child.close()
+        self._meters.stop()
         # A long chat may be written to the disk now; nobody has to watch that.
         self.window.hide()
         self.desk.close()

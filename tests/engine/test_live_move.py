@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -80,13 +82,45 @@ def story(n_tokens: int = N_TOKENS, prompt: str = PROMPT) -> GenerateRequest:
     )
 
 
+class Turns:
+    """Inside its block the engine waits until what it told has been looked at.
+
+    A short reply would otherwise be over before this thread is given its turn.
+    """
+
+    def __init__(self) -> None:
+        self._looked = threading.Semaphore(0)
+        self._taken = False
+
+    def __enter__(self) -> None:
+        self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._taken = False
+        self.look()
+
+    def told(self) -> None:
+        """What the engine calls, on its thread."""
+        if self._taken:
+            assert self._looked.acquire(timeout=240)
+
+    def look(self) -> None:
+        """It may go on."""
+        self._looked.release()
+
+
 class Reply:
     """One reply during which something else is asked for, and all that was told meanwhile."""
 
     def __init__(
-        self, engine: LlamaEngine, request: GenerateRequest, *at_token: Callable[[], int]
+        self,
+        engine: LlamaEngine,
+        request: GenerateRequest,
+        *at_token: Callable[[], int],
+        looked: Callable[[], None] = lambda: None,
     ) -> None:
-        """Each of ``at_token`` is called 20 tokens after the one before has ended."""
+        """Each of ``at_token`` is called 20 tokens after the one before has ended; ``looked`` each
+        time after all that was told."""
         self.events: list[EngineEvent] = []
         number = engine.generate(request)
         waiting = list(at_token)
@@ -104,6 +138,7 @@ class Reply:
                     return
                 elif self._is_due(event, next_at) and waiting and load is None:
                     load = waiting.pop(0)()
+            looked()
 
     @staticmethod
     def _is_due(event: EngineEvent, n_tokens: int) -> bool:
@@ -245,17 +280,22 @@ def test_a_place_that_cannot_be_had_lets_the_prompt_go_on(engine: LlamaEngine, p
     assert isinstance(moved.end, Finished)
 
 
-def test_within_its_window_a_sliding_cache_comes_back_exactly(
-    engine: LlamaEngine, tmp_path: Path
-) -> None:
+def test_within_its_window_a_sliding_cache_comes_back_exactly(tmp_path: Path) -> None:
     path = write_tiny_model(tmp_path / "tiny.gguf", "sliding")
-    run(engine, first_place(path))
-    expected = run(engine, story(55, "Once")).text
-    run(engine, None)
-    run(engine, first_place(path))
-    reply = Reply(engine, story(55, "Once"), lambda: engine.load(other_place(path)))
-    assert [type(move) for move in reply.moves()] == [Loaded]
-    assert reply.text == expected
+    turns = Turns()
+    engine = LlamaEngine(notify=turns.told)
+    try:
+        run(engine, first_place(path))
+        expected = run(engine, story(55, "Once")).text
+        run(engine, None)
+        run(engine, first_place(path))
+        with turns:
+            move = partial(engine.load, other_place(path))
+            reply = Reply(engine, story(55, "Once"), move, looked=turns.look)
+        assert [type(move) for move in reply.moves()] == [Loaded]
+        assert reply.text == expected
+    finally:
+        engine.close()
 
 
 def test_beyond_its_window_a_sliding_cache_comes_back_but_for_rounding(tmp_path: Path) -> None:
