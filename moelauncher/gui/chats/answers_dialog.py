@@ -124,7 +124,13 @@ class AnswersDialog(RunDialog):
 
     def _make_results(self) -> QWidget:
         titles = [self.tr("Question"), self.tr("Texts"), self.tr("Mean KL"), self.tr("Noise")]
-        self.table = QuietTable(titles, wide=0, figures=(2, 3), selectable=True)
+        self.table = QuietTable(
+            titles,
+            wide=0,
+            figures=(2, 3),
+            selectable=True,
+            empty_text=self.tr("Each question gets a row here; below it the two answers."),
+        )
         self.table.setObjectName("answersTable")
         self.table.setAccessibleName(self.tr("Each question's answers"))
         header = self.table.horizontalHeaderItem(2)

@@ -22,6 +22,7 @@ from moelauncher.gui.chats.chat_pointer import ChatPointer
 from moelauncher.gui.chats.message_view import MessageView
 from moelauncher.gui.chats.reply_message import ReplyMessage
 from moelauncher.gui.chats.user_message import UserMessage
+from moelauncher.gui.controls.focus_ring import FocusRing
 
 ANNOUNCED_CHARS = 2000
 
@@ -36,6 +37,7 @@ class ChatView(ChatPointer):
         self.setObjectName("chatView")
         self.setAccessibleName(self.tr("Chat"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        FocusRing(self)
         self._clock = clock
         self._find = ChatFind(self._column)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -14,13 +15,16 @@ from PySide6.QtWidgets import (
 )
 
 from moelauncher.gui.controls.plain_tip import plain_tip
-from moelauncher.gui.theme import font
+from moelauncher.gui.theme import GRID, font, theme
 
 ROW_HEIGHT = 26
 
 
 class QuietTable(QTableWidget):
-    """Columns as wide as what they hold; column ``wide`` takes the rest."""
+    """Columns as wide as what they hold; column ``wide`` takes the rest.
+
+    ``empty_text`` stands where no row is yet.
+    """
 
     def __init__(
         self,
@@ -29,9 +33,11 @@ class QuietTable(QTableWidget):
         wide: int,
         figures: Collection[int] = (),
         selectable: bool = False,
+        empty_text: str = "",
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(0, len(titles), parent)
+        self._empty_text = empty_text
         self._figures = frozenset(figures)
         self._wide = wide
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -62,6 +68,17 @@ class QuietTable(QTableWidget):
             if column == self._wide:
                 item.setToolTip(plain_tip(text))
             self.setItem(row, column, item)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.rowCount() or not self._empty_text:
+            return
+        painter = QPainter(self.viewport())
+        painter.setFont(font("body"))
+        painter.setPen(theme().colors.muted)
+        area = self.viewport().rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID)
+        flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+        painter.drawText(area, flags, self._empty_text)
 
     def _side(self, column: int) -> Qt.AlignmentFlag:
         right = column in self._figures

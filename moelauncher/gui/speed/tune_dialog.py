@@ -76,7 +76,12 @@ class TuneDialog(RunDialog):
         column.addLayout(self._make_levers())
         column.addWidget(self.progress)
         titles = ["", self.tr("tok/s"), self.tr("Prompt tok/s"), self.tr("VRAM")]
-        self.table = QuietTable([*titles, self.tr("Remarks")], wide=4, figures=(2, 3))
+        self.table = QuietTable(
+            [*titles, self.tr("Remarks")],
+            wide=4,
+            figures=(2, 3),
+            empty_text=self.tr("Each setting that is measured gets a row here."),
+        )
         self.table.setObjectName("tuneTable")
         tips = {
             1: self.tr("Tokens written in a second, ± their spread (so many measurements)"),
