@@ -78,6 +78,7 @@ class TuneDesk(QObject):
         self._runs: dict[int, list[Measurement]] = {}
         self._decision: SweepDecision | None = None
         self._cancel_asked = False
+        self._stop_title = ""
         self.dialog = TuneDialog(window)
         self.dialog.started.connect(self._start)
         self.dialog.cancelled.connect(self._cancel)
@@ -120,7 +121,8 @@ class TuneDesk(QObject):
             prompt=n_prompt,
             tg=n_generate,
         )
-        self.dialog.begin(about, self.tr("On the GPU") if dense else self.tr("On the CPU"))
+        self._stop_title = self.tr("On the GPU") if dense else self.tr("On the CPU")
+        self.dialog.begin(about, self._stop_title)
         self.dialog.set_split(no_layer_split(facts, self._planner.machine, choices.context))
         self.dialog.open()
 
@@ -189,8 +191,10 @@ class TuneDesk(QObject):
 
     def _reported(self, event: object) -> None:
         if isinstance(event, Visiting):
-            text = self.tr("stop {stop} · {time} left").format(
-                stop=self._name(event.stop), time=format_duration(event.left_s)
+            text = self.tr("{where}: {stop} · {time} left").format(
+                where=self._stop_title,
+                stop=self._name(event.stop),
+                time=format_duration(event.left_s),
             )
             self.dialog.set_progress(text, event.n_done / event.n_most)
         elif isinstance(event, Measured):

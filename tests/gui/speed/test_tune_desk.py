@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt
@@ -104,6 +105,27 @@ def test_a_sweep_fills_table_and_plot_and_can_be_taken(
     window.window.findChild(QPushButton, "tuneTakeButton").click()
     assert window.session.planner.choices().cpu_moe == 1
     assert not dialog.isVisible()
+
+
+def test_the_progress_says_what_is_measured(window: ScriptedWindow, qtbot: QtBot) -> None:
+    seen = Event()
+
+    def one_visit(
+        job: TuneJob, sweep: Sweep, case_of: object, cancelled: object
+    ) -> Iterator[TuneEvent]:
+        yield Visiting(3, 0, 4, 90.0)
+        seen.wait(20)
+        yield from scripted(job, sweep, case_of, cancelled)
+
+    window.tune = one_visit
+    window.window.findChild(QPushButton, "tuneButton").click()
+    window.window.findChild(QPushButton, "tuneStartButton").click()
+    dialog = window.session.tuning.dialog
+    qtbot.waitUntil(lambda: "left" in dialog.progress.text)
+    shown = dialog.progress.text
+    seen.set()
+    assert shown.startswith("On the CPU: 3 · ")
+    qtbot.waitUntil(lambda: bool(dialog.verdict.text()))
 
 
 def test_the_answers_of_the_best_setting_can_be_compared(
