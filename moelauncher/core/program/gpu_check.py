@@ -225,7 +225,9 @@ def _why_unused(card: BusGpu, seen: GpuSightings) -> tuple[str, str]:
 
 def _other_build() -> tuple[str, str]:
     text = tr("This build of llama.cpp cannot use the GPU.")
-    return text, tr("Install the Vulkan or CUDA build: README, under “With your GPU”.")
+    return text, tr(
+        "Take one that can: “packaging/dev.py run --wheels vulkan” (README, “With your GPU”)."
+    )
 
 
 def _get_driver(card: BusGpu, seen: GpuSightings) -> str:
