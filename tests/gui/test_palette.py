@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from moelauncher.gui.palette import DARK, LIGHT, SEGMENT, Palette, contrast, hatch_brush, text_on
+from moelauncher.gui.palette import (
+    DARK,
+    LIGHT,
+    SEGMENT,
+    Palette,
+    contrast,
+    hatch_brush,
+    mixed,
+    text_on,
+)
+from moelauncher.gui.speed.setting_plot import UNFIT_SHADE
 
 TEXTS = (
     "text",
@@ -56,3 +66,9 @@ def test_the_hatch_has_two_colours(qapp) -> None:
     found = {image.pixel(x, y) for x in range(32) for y in range(32)}
     assert SEGMENT.over.rgb() in found
     assert len(found) > 1
+
+
+@pytest.mark.parametrize("colors", [DARK, LIGHT], ids=["dark", "light"])
+def test_the_words_on_the_shade_of_what_does_not_fit_read(colors: Palette) -> None:
+    shade = mixed(colors.window, SEGMENT.over, UNFIT_SHADE)
+    assert contrast(colors.bad, shade) >= 4.5

@@ -24,6 +24,8 @@ from moelauncher.gui.theme import font, theme
 _POINT = 8
 #: The part of the axis that is wide enough for the words in it.
 _NAMED_FROM = 0.3
+#: How strong the shade is behind the words "does not fit", which must be read on it.
+UNFIT_SHADE = 0.18
 
 
 class SettingPlot(RatePlot):
@@ -196,4 +198,4 @@ class SettingPlot(RatePlot):
         self.update()
 
     def _dress_region(self, region: pg.LinearRegionItem) -> None:
-        dress_region(region, faded(SEGMENT.over, 0.18))
+        dress_region(region, faded(SEGMENT.over, UNFIT_SHADE))
