@@ -20,7 +20,6 @@ from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.core.memory.load_records import LoadRecords
 from moelauncher.core.program import settings as keys
 from moelauncher.core.session_state import (
-    BUSY_STATES,
     Controls,
     LaunchAction,
     SessionEvent,
@@ -55,6 +54,7 @@ from moelauncher.gui.memory.profile_desk import ProfileDesk
 from moelauncher.gui.program.sleep_desk import SleepDesk
 from moelauncher.gui.services import Services
 from moelauncher.gui.session_texts import SessionTexts
+from moelauncher.gui.session_view import SessionView
 from moelauncher.gui.speed.best_speeds import BestSpeeds
 from moelauncher.gui.speed.known_speeds import KnownSpeeds
 from moelauncher.gui.speed.outlook_desk import OutlookDesk
@@ -173,6 +173,16 @@ class Session(QObject):
             self.stop,
             self,
         )
+        self._view = SessionView(
+            window,
+            self._texts,
+            self.planner,
+            self.tuning,
+            self.chat,
+            self._selected,
+            self._loads,
+            self._replies,
+        )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.machine, self)
         self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
@@ -248,9 +258,6 @@ class Session(QObject):
         if self._controls().launch_action is LaunchAction.APPLY:
             self.launch()
 
-    def _is_busy(self) -> bool:
-        return self.state in BUSY_STATES
-
     def _apply_live(self, _: object = None) -> None:
         """Apply what the switch Apply live has waiting, as soon as it can be."""
         offered, plan = self._controls(), self.planner.plan
@@ -295,6 +302,12 @@ class Session(QObject):
         self.machine.set_snapshot(snapshot)
         self.known.on_snapshot(snapshot)
         self._window.status.set_gpu(*self._texts.gpu(snapshot))
+
+    def set_build(self, text: str) -> None:
+        """The line about the installed llama.cpp build."""
+        self.outcome.build_text = text
+        self._texts.build_text = text
+        self._show()
 
     def close(self) -> None:
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""
@@ -378,37 +391,7 @@ class Session(QObject):
         )
 
     def _show(self) -> None:
-        shown = self._controls()
-        loaded = self._loads.loaded
-        cancelling = shown.launch_action is LaunchAction.CANCEL
-        self._window.placement.set_controls(
-            shown,
-            self._texts.launch(
-                shown,
-                loaded.plan if loaded else None,
-                self.planner.plan,
-                self._loads.expected_s(self.planner.plan),
-            ),
-            self._texts.why_not(shown.why_not, self._selected.entry),
-        )
-        if not cancelling and self.state is not SessionState.STOPPING:
-            self._window.placement.set_progress("", None)
-        elsewhere = self.chat.elsewhere
-        self._window.chat.set_controls(shown, elsewhere.shown_title if elsewhere else "")
-        self.chat.set_can_answer(shown.send_enabled and loaded is not None)
-        idle = not self._is_busy() and self.planner.facts is not None
-        self.tuning.set_able(idle, "" if idle else self._texts.why_no_tune(self.state))
-        self._window.chats.set_can_compare(idle)
-        self._window.chat.set_empty_hint(self._texts.empty_chat(self.state, self._selected.entry))
-        self._replies.show_context()
-        self._window.status.set_build(*self._texts.build(loaded.report if loaded else None))
-        self._window.status.set_state(*self._texts.state(self.state, None))
-
-    def set_build(self, text: str) -> None:
-        """The line about the installed llama.cpp build."""
-        self.outcome.build_text = text
-        self._texts.build_text = text
-        self._show()
+        self._view.show(self.state, self._controls())
 
 
 def _differ(loaded: LaunchPlan, now: LaunchPlan) -> bool:
