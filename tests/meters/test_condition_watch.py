@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -52,7 +53,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 @pytest.fixture
 def idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else computes or swaps, however busy the machine of the test is."""
-    cpu, swap = psutil.cpu_times(), psutil.swap_memory()
+    cpu, swap = psutil.cpu_times(), SimpleNamespace(used=0)
     monkeypatch.setattr(condition_watch.psutil, "cpu_times", lambda: cpu)
     monkeypatch.setattr(condition_watch.psutil, "swap_memory", lambda: swap)
 
