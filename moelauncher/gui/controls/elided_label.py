@@ -13,6 +13,7 @@ from moelauncher.gui.controls.plain_tip import plain_tip
 
 PART = " · "
 _MORE = " …"
+_STUB = 6
 
 
 class ElidedLabel(QLabel):
@@ -78,4 +79,6 @@ def shortened(text: str, metrics: QFontMetrics, room: int) -> str:
         shorter = PART.join(parts[:kept]) + _MORE
         if metrics.horizontalAdvance(shorter) <= room:
             return shorter
-    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+    cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+    # Of several parts, some letters of the first tell less than the sign that there is more.
+    return cut if len(parts) == 1 or len(cut) > _STUB else "…"

@@ -96,7 +96,9 @@ def test_a_text_of_parts_loses_whole_parts(qapp, room: str, shows: str) -> None:
 
 def test_where_no_part_fits_the_first_is_cut(qapp) -> None:
     metrics = QFontMetrics(font("body"))
-    cut = shortened("architecture · Q4_1", metrics, metrics.horizontalAdvance("archi…"))
-    assert cut.startswith("arc")
+    text = "architecture · Q4_1"
+    cut = shortened(text, metrics, metrics.horizontalAdvance("architect…"))
+    assert cut.startswith("archi")
     assert cut.endswith("…")
     assert "·" not in cut
+    assert shortened(text, metrics, metrics.horizontalAdvance("arc…")) == "…"
