@@ -57,6 +57,16 @@ def test_the_fewest_layers_that_fit(name: str, card_gib: int, n_ctx: int, which:
         assert "shrink the context to" in chosen.forecast.text
 
 
+@pytest.mark.parametrize("stop", [0, 1, 5, 6])
+def test_a_card_that_holds_one_stop_to_the_byte_gets_that_one(stop: int) -> None:
+    facts, context = made_facts([(MIB, 8 * MIB)] * 6), ContextSettings(n_ctx=256)
+    wide = Machine((gpu(24),), ram_free_bytes=32 * GIB)
+    card = forecast_on(facts, place_at(facts, wide, context, stop), context, wide).gpus[0]
+    just = replace(wide.gpus[0], free_bytes=card.used_bytes + card.leave_free_bytes)
+    chosen = auto_placement(facts, replace(wide, gpus=(just,)), context)
+    assert (chosen.fits, chosen.placement.cpu_moe) == (True, stop)
+
+
 def test_what_does_not_fit_at_all_is_said_with_the_largest_context() -> None:
     facts = truth_facts("qwen3-30b-a3b-q4_k_m")
     machine = Machine((gpu(12),), ram_free_bytes=32 * GIB)
