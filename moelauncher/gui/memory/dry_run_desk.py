@@ -19,6 +19,7 @@ from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.gui.jobs import JobRunner, Report
 from moelauncher.gui.services import Services
 
+_LANE = "dry-run"
 _KEPT = 128
 
 
@@ -41,6 +42,7 @@ class DryRunDesk(QObject):
         self._known: OrderedDict[object, DryRunResult] = OrderedDict()
         #: Shown, and asked again once another plan had an answer: the reason may be gone by then.
         self._passing: tuple[object, DryRunResult] | None = None
+        self._open: object = None  # the key of the question that is open
 
     def known(self, facts: ModelFacts, plan: LaunchPlan) -> DryRunResult | None:
         """What was said of this model in this placement; None where nobody has asked."""
@@ -52,28 +54,38 @@ class DryRunDesk(QObject):
         return None
 
     def ask(self, facts: ModelFacts, plan: LaunchPlan) -> None:
-        """Ask, unless it is known; an earlier question that is still open is dropped."""
-        if self.known(facts, plan) is not None:
-            return
+        """Ask, unless it is known or asked; another question that is still open is dropped."""
         key = _key(facts, plan)
+        asked = key == self._open and self._jobs.busy(_LANE)
+        if asked or self.known(facts, plan) is not None:
+            return
+        self._open = key
         dry_run = self._services.dry_run
 
         def work(report: Report, cancelled: Callable[[], bool]) -> object:
             return dry_run(facts, plan.placement, plan.choices.context, cancelled)
 
         self._jobs.start(
-            "dry-run",
+            _LANE,
             work,
             lambda result: self._answered(key, result),
             lambda error: self._refused(key, error),
         )
 
+    def keep_only(self, facts: ModelFacts, plan: LaunchPlan) -> None:
+        """Drop the open question, unless it is of these layers in these places: memory that others
+        take or free each second must not keep the answer from ever coming."""
+        if self._open is not None and self._open != _key(facts, plan):
+            self.cancel()
+
     def cancel(self) -> None:
         """Drop the open question."""
-        self._jobs.cancel("dry-run")
+        self._open = None
+        self._jobs.cancel(_LANE)
 
     def _answered(self, key: object, result: object) -> None:
         assert isinstance(result, DryRunResult)
+        self._open = None
         if result.problem:
             self._passing = (key, result)
         else:
@@ -81,6 +93,7 @@ class DryRunDesk(QObject):
         self.answered.emit(result)
 
     def _refused(self, key: object, error: LauncherError) -> None:
+        self._open = None
         # The formula stays, marked, with the reason.
         result = DryRunResult(problem=error.message)
         self._keep(key, result)

@@ -237,7 +237,8 @@ class Planner(QObject):
             return
         self._advice = None
         self._draw()
-        self._dry_runs.cancel()
+        assert self.plan is not None
+        self._dry_runs.keep_only(self.facts, self.plan)
         self._rest.start()
 
     def _draw(self) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from moelauncher.core.errors import Cancelled
 from moelauncher.core.memory.forecast import DryRunResult
+from moelauncher.core.memory.placement import Placement
 from moelauncher.core.units import GIB, MIB
 from tests.helpers.scripted_session import ScriptedWindow
 from tests.helpers.truth_models import write_truth_model
@@ -40,6 +44,38 @@ def rested(driver: ScriptedWindow) -> None:
             and planner._advice.basis.compute_source == "dry-run"
         )
     )
+
+
+def test_memory_that_moves_each_second_does_not_keep_the_answer_from_coming(
+    driver: ScriptedWindow,
+) -> None:
+    asked: list[int] = []
+    answer = threading.Event()
+
+    def slow(
+        facts: object, placement: Placement, context: object, cancelled: Callable[[], bool]
+    ) -> DryRunResult:
+        asked.append(placement.cpu_moe)
+        while not answer.wait(0.01):
+            if cancelled():
+                raise Cancelled
+        return told(300)
+
+    planner = driver.session.planner
+    planner._dry_runs._services = replace(planner._dry_runs._services, dry_run=slow)
+    driver.window.placement.slider.setValue(20)
+    driver.wait(lambda: 20 in asked)
+    for used_gib in (1.5, 2.5, 1.2):
+        driver.see(used_gib)
+        assert planner._rest.isActive(), "it is planned anew"
+        driver.wait(lambda: not planner._rest.isActive())
+    driver.window.placement.slider.setValue(21)
+    driver.wait(lambda: 21 in asked)
+    driver.see(1.8)
+    driver.wait(lambda: not planner._rest.isActive())
+    answer.set()
+    rested(driver)
+    assert asked[-2:] == [20, 21], "another stop is another question"
 
 
 @pytest.mark.parametrize("compute_mib", [0, 150, 3000])
