@@ -14,6 +14,7 @@ from moelauncher.core.chats.conversation import Conversation, ShownTurn
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import Controls
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.chat_view import ChatView
 from moelauncher.gui.chats.composer import Composer
@@ -130,11 +131,9 @@ class ChatPane(QWidget):
         """Add streamed text, coalesced over a paint interval."""
         self.view.append(text, reasoning)
 
-    def set_prompt_progress(
-        self, done: int, total: int, tok_s: float | None, left_s: float | None
-    ) -> None:
-        """Show how much of the prompt is read: tokens, tok/s, seconds left."""
-        self.view.set_prompt_progress(done, total, tok_s, left_s)
+    def set_prompt_progress(self, reading: PromptReading) -> None:
+        """Show how much of the prompt is read."""
+        self.view.set_prompt_progress(reading)
 
     def finish_reply(self, stats: GenerationStats, placement_text: str) -> None:
         """Close the reply and show its numbers."""

@@ -16,6 +16,7 @@ from moelauncher.core.chats.conversation import Conversation, ShownTurn
 from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.gui.chats.chat_accessible import install, say, tell_messages_changed
 from moelauncher.gui.chats.chat_find import ChatFind
 from moelauncher.gui.chats.chat_pointer import ChatPointer
@@ -124,13 +125,10 @@ class ChatView(ChatPointer):
         changed_from = reply.append(text, reasoning, self._clock())
         self._last_changed(changed_from)
 
-    def set_prompt_progress(
-        self, done: int, total: int, tok_s: float | None, left_s: float | None
-    ) -> None:
+    def set_prompt_progress(self, reading: PromptReading) -> None:
         """Show how much of the prompt the model has read."""
         reply = self._open_reply()
-        if reply is not None:
-            reply.set_progress(done, total, tok_s, left_s)
+        if reply is not None and reply.set_progress(reading):
             self._last_changed()
 
     def finish_reply(self, stats: GenerationStats, placement_text: str) -> None:

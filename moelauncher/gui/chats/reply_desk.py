@@ -20,12 +20,13 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
 )
 from moelauncher.core.session_state import SessionEvent, SessionState, possible_events
+from moelauncher.core.speed.prompt_pace import PromptPace
 from moelauncher.core.speed.token_rate import TokenRate
 from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.chats.context_watch import ContextWatch
 from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.main_window import MainWindow
-from moelauncher.gui.memory.load_desk import LoadDesk
+from moelauncher.gui.memory.load_desk import LoadDesk, LoadedModel
 from moelauncher.gui.session_texts import SessionTexts
 from moelauncher.gui.speed.best_speeds import BestSpeeds
 from moelauncher.gui.standing import Standing
@@ -78,7 +79,8 @@ class ReplyDesk(QObject):
         self._read_from_s: float | None = None
         self._written = False  # whether the reply's first token has come
         self._prompt_tokens = 0
-        self._progress: PromptProgress | None = None  # while the prompt is read
+        self._pace = PromptPace()
+        self._paced: LoadedModel | None = None  # whose prompts the pace is of
         self._replying = False
         self._reply_used: int | None = None  # context taken by the reply that goes on
         self._branch_used: int | None = None  # and by the branch in view, where it is another
@@ -96,7 +98,9 @@ class ReplyDesk(QObject):
         self._read_from_s, self._written = time.monotonic(), False
         self._last_stats = None
         self._moved = False
-        self._progress = None
+        if self._loads.loaded is not self._paced:
+            self._pace.forget()
+            self._paced = self._loads.loaded
         self._replying = True
         self._reply_used = self._branch_used
         self._standing.move(SessionEvent.SEND)
@@ -152,8 +156,8 @@ class ReplyDesk(QObject):
         self._chat.reply.append(text, reasoning)
 
     def _prompt_progressed(self, event: PromptProgress) -> None:
-        rate = _prompt_rate(event)
-        self._progress = event
+        rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
+        self._pace.told(event.done, event.total, event.elapsed_s, time.monotonic())
         self._show_progress()
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
         self._reply_used = event.cached + event.done
@@ -173,17 +177,14 @@ class ReplyDesk(QObject):
 
     def _show_progress(self) -> None:
         """How far the prompt is read, in the chat that asked."""
-        event = self._progress
-        if event is None or self._chat.elsewhere is not None:
-            return
-        rate = _prompt_rate(event)
-        left = (event.total - event.done) / rate if rate else None
-        self._window.chat.set_prompt_progress(event.done, event.total, rate, left)
+        reading = self._pace.reading(time.monotonic())
+        if reading is not None and self._chat.elsewhere is None:
+            self._window.chat.set_prompt_progress(reading)
 
     def _token(self, event: TokenEvent) -> None:
         self._shade_prompt(event.time_s)
         self._read_from_s = None
-        self._progress = None
+        self._pace.stop()
         self._written = True
         waited_s = self._loads.timing.token(event.time_s)
         if waited_s is not None and self._loads.loaded is not None:
@@ -203,6 +204,7 @@ class ReplyDesk(QObject):
         if loaded is not None:
             self._speeds.note_reply(loaded.facts, loaded.plan, stats)
             if not self._moved:
+                self._pace.learn(stats.prompt_tokens - stats.cached_tokens, stats.prompt_tok_s)
                 self.replied.emit(loaded, stats)
         self._reply_used = stats.context_used
         self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
@@ -215,7 +217,7 @@ class ReplyDesk(QObject):
         self._sample_rate()
         self._rate_clock.stop()
         self._read_from_s = None
-        self._progress = None
+        self._pace.stop()
         self._replying = False
         now = time.monotonic()
         self._window.speed.add_rate(now, None)
@@ -242,6 +244,7 @@ class ReplyDesk(QObject):
     def _sample_rate(self) -> None:
         now = time.monotonic()
         self._shade_prompt(now)
+        self._show_progress()
         rate = self._rate.rate(now)
         known = None if rate != rate else rate  # NaN: nothing to say yet
         if self._standing.state() in (SessionState.GENERATING, SessionState.STOPPING):
@@ -254,7 +257,3 @@ class ReplyDesk(QObject):
     def _shade_prompt(self, until_s: float) -> None:
         if self._read_from_s is not None:
             self._window.speed.shade_prompt(self._read_from_s, until_s)
-
-
-def _prompt_rate(event: PromptProgress) -> float | None:
-    return event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None

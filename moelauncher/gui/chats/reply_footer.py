@@ -5,7 +5,10 @@ In: the engine's numbers. Out: text. Unknown numbers are left out, never shown a
 
 from __future__ import annotations
 
+import math
+
 from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_duration, format_rate, unbroken
 
@@ -36,23 +39,31 @@ def thought_text(thought_s: float | None, thinking: bool) -> str:
     return text.format(time=duration_text(thought_s))
 
 
-def prompt_progress_text(progress: tuple[int, int, float | None, float | None] | None) -> str:
-    """What is shown before the first token. ``progress``: done, total, tok/s, seconds left."""
-    if progress is None:
+def prompt_progress_text(reading: PromptReading | None) -> str:
+    """What is shown before the first token."""
+    if reading is None:
         return tr("Waiting for the first token")
-    done, total, tok_s, left_s = progress
-    if total <= 0 or done >= total:
+    if reading.total <= 0 or reading.done >= reading.total:
         return tr("Prompt read, waiting for the first token")
     parts = [
         tr("Reading the prompt: {done} of {total} tokens").format(
-            done=f"{done:,}", total=f"{total:,}"
+            done=f"{reading.done:,}", total=f"{reading.total:,}"
         )
     ]
-    if tok_s is not None:
-        parts.append(format_rate(tok_s))
-    if left_s is not None:
-        parts.append(tr("{time} left").format(time=duration_text(left_s)))
+    if reading.tok_s is not None:
+        parts.append(format_rate(reading.tok_s))
+    elif reading.waited_s >= 1:
+        # Nothing is known within llama.cpp's first piece, but that time goes by shows.
+        parts.append(tr("{time} so far").format(time=_whole_seconds(reading.waited_s)))
+    if reading.left_s is not None:
+        left = tr("{time} left") if reading.tok_s is not None else tr("about {time} left")
+        parts.append(left.format(time=_whole_seconds(reading.left_s)))
     return " · ".join(parts)
+
+
+def _whole_seconds(seconds: float) -> str:
+    """A time that runs while one looks at it: its tenths would only flicker."""
+    return format_duration(max(math.ceil(seconds), 1))
 
 
 def duration_text(seconds: float) -> str:

@@ -19,6 +19,7 @@ from moelauncher.core.chats.conversation import ShownTurn
 from moelauncher.core.chats.turn import Turn, TurnState
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError, TemplateRefused
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.code_block import CodeBlock, card_rect, copy_rect, paint_card
@@ -61,7 +62,7 @@ class ReplyMessage(MessageView):
         self._reasoning = ""
         self._thought_began_s: float | None = None
         self._thought_s: float | None = None
-        self._progress: tuple[int, int, float | None, float | None] | None = None
+        self._progress: PromptReading | None = None
         self._streaming = True
         self._stats: GenerationStats | None = None
         self._placement_text = ""
@@ -160,13 +161,15 @@ class ReplyMessage(MessageView):
         self._stack(self._width)
         return changed_from
 
-    def set_progress(
-        self, done: int, total: int, tok_s: float | None, left_s: float | None
-    ) -> None:
-        """How much of the prompt has been read."""
-        self._progress = (done, total, tok_s, left_s)
+    def set_progress(self, reading: PromptReading) -> bool:
+        """How much of the prompt has been read. Answers whether that looks different now."""
+        before = self._waiting_text()
+        self._progress = reading
+        if before == self._waiting_text():
+            return False
         if self._width is not None:
             self._stack(self._width)
+        return True
 
     def finish(self, stats: GenerationStats, placement_text: str) -> None:
         """The reply is complete (or was stopped): show it as Markdown."""
@@ -351,9 +354,7 @@ class ReplyMessage(MessageView):
             painter.fillRect(rail, colors.bad if is_error else colors.border)
         super().paint(painter, clip, selection_of, pressed)
         if not self._progress_rect.isEmpty():
-            share = None
-            if self._progress is not None and self._progress[1] > 0:
-                share = self._progress[0] / self._progress[1]
+            share = None if self._progress is None else self._progress.share
             paint_progress(painter, self._progress_rect, self._waiting_text(), share)
         if self._streaming and self._text and self._body is not None:
             paint_caret(painter, self._body)

@@ -23,6 +23,7 @@ class FocusRing(QWidget):
 
     def __init__(self, watched: QWidget) -> None:
         super().__init__(watched)
+        self._watched = watched
         self.setObjectName("focusRing")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
@@ -37,7 +38,7 @@ class FocusRing(QWidget):
         return False
 
     def _cover(self) -> None:
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(self._watched.rect())
         self.raise_()
 
     def paintEvent(self, event: QPaintEvent) -> None:

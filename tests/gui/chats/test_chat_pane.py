@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import Selection, SessionState, controls
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.gui.chats.chat_pane import ChatPane
 
 STATS = GenerationStats("stop", 12, 0, 3, 100.0, 20.0, 0.1, 0.4, 15)
@@ -34,7 +35,7 @@ def test_the_widgets_that_others_look_for_are_there(pane):
 def test_a_turn(pane):
     pane.add_user_message("2 + 2?")
     pane.begin_reply("m")
-    pane.set_prompt_progress(4, 12, None, None)
+    pane.set_prompt_progress(PromptReading(4, 12))
     pane.append("", "easy")
     pane.append("**4**", "")
     pane.finish_reply(STATS, "all on the GPU")

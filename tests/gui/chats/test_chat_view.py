@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.gui.chats.chat_view import ChatView
 from moelauncher.gui.chats.code_block import card_rect
 from moelauncher.gui.chats.markdown import ReplyDocument
@@ -148,7 +149,7 @@ def test_the_label_is_shown_when_the_model_changes(view):
 def test_late_text_of_a_closed_reply_is_dropped(view):
     reply(view, "done")
     view.append("late", "late")
-    view.set_prompt_progress(1, 2, None, None)
+    view.set_prompt_progress(PromptReading(1, 2))
     view.finish_reply(STATS, "")
     assert "late" not in view.toPlainText()
     assert view.toPlainText().count("212 tokens") == 1
@@ -169,8 +170,8 @@ def test_clear_forgets_everything(view):
 def test_prompt_progress_goes_when_text_comes(view):
     view.begin_reply("m")
     assert "Waiting for the first token" in view.toPlainText()
-    view.set_prompt_progress(100, 400, 50.0, 6.0)
-    assert "Reading the prompt: 100 of 400 tokens · 50.0 tok/s · 6.0 s left" in view.toPlainText()
+    view.set_prompt_progress(PromptReading(100, 400, 50.0, 6.0))
+    assert "Reading the prompt: 100 of 400 tokens · 50.0 tok/s · 6 s left" in view.toPlainText()
     view.append("Hi", "")
     assert "Reading" not in view.toPlainText()
 
@@ -369,7 +370,7 @@ def test_every_state_paints(view, clock):
     view.add_user_message("q")
     view.begin_reply("m")
     view.grab()
-    view.set_prompt_progress(1, 4, 10.0, 3.0)
+    view.set_prompt_progress(PromptReading(1, 4, 10.0, 3.0))
     view.grab()
     view.append("", "think")
     view.grab()

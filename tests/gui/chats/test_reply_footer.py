@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from moelauncher.core.engine_protocol import GenerationStats
+from moelauncher.core.speed.prompt_pace import PromptReading
 from moelauncher.core.units import NO_BREAK_SPACE
 from moelauncher.gui.chats.reply_footer import (
     footer_runs,
@@ -73,9 +74,18 @@ def test_thinking_time(seconds, thinking, text):
 
 
 def test_prompt_progress():
-    assert prompt_progress_text((1024, 2000, 310.0, 3.1)) == (
-        "Reading the prompt: 1,024 of 2,000 tokens · 310 tok/s · 3.1 s left"
+    assert prompt_progress_text(PromptReading(1024, 2000, 310.0, 3.1, 3.3)) == (
+        "Reading the prompt: 1,024 of 2,000 tokens · 310 tok/s · 4 s left"
     )
-    assert prompt_progress_text((0, 2000, None, None)) == ("Reading the prompt: 0 of 2,000 tokens")
-    assert "waiting for the first token" in prompt_progress_text((5, 5, None, None))
+    assert prompt_progress_text(PromptReading(0, 2000)) == "Reading the prompt: 0 of 2,000 tokens"
+    assert "waiting for the first token" in prompt_progress_text(PromptReading(5, 5))
     assert "Waiting" in prompt_progress_text(None)
+
+
+def test_a_prompt_within_its_first_piece_shows_that_time_goes_by():
+    assert prompt_progress_text(PromptReading(0, 2000, None, None, 8.2)) == (
+        "Reading the prompt: 0 of 2,000 tokens · 9 s so far"
+    )
+    assert prompt_progress_text(PromptReading(0, 2000, None, 21.6, 8.2)) == (
+        "Reading the prompt: 0 of 2,000 tokens · 9 s so far · about 22 s left"
+    )
