@@ -46,6 +46,17 @@ class _Parser(argparse.ArgumentParser):
         note(tr("See {program} --help.").format(program=self.prog))
         self.exit(2)
 
+    def refuse_unknown(self, arguments: Sequence[str]) -> None:
+        """An option that is not there is named before its value is taken for a model."""
+        for argument in arguments:
+            if argument == "--":
+                return
+            name = argument.partition("=")[0]
+            # With a blank in it, it is text (a prompt), as argparse sees it too.
+            is_option = name.startswith("--") and " " not in argument
+            if is_option and name not in self._option_string_actions:
+                self.error(tr("unrecognized arguments: {name}").format(name=name))
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit status."""
@@ -88,6 +99,7 @@ def _run(arguments: list[str]) -> int:
         return _open_window(arguments)
     command = import_quietly(f"moelauncher.commands.{_COMMANDS[name][0]}")
     parser = _command_parser(name, command)
+    parser.refuse_unknown([*before, *after])
     options = parser.parse_args([*before, *after])
     log = LogSetup(app_paths(options.basedir).command_log_file)
     try:
@@ -112,7 +124,7 @@ def _split_at_command(arguments: list[str]) -> tuple[str | None, list[str], list
     return None, arguments, []
 
 
-def _command_parser(name: str, command: ModuleType) -> argparse.ArgumentParser:
+def _command_parser(name: str, command: ModuleType) -> _Parser:
     summary = _COMMANDS[name][1]
     parser = _Parser(
         prog=f"moelauncher {name}",

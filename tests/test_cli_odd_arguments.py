@@ -44,6 +44,17 @@ def test_wrong_arguments_are_status_2(words: tuple[str, ...], model: Path, tmp_p
     assert "Traceback" not in ran.err
 
 
+def test_an_option_that_is_not_there_is_named_and_not_its_value(tmp_path: Path) -> None:
+    ran = moelauncher("plan", "--demo", "--threads", "4", "--basedir", tmp_path)
+    assert ran.status == 2
+    assert ran.err.splitlines()[0] == "moelauncher plan: unrecognized arguments: --threads"
+
+
+def test_a_prompt_may_begin_like_an_option(model: Path, tmp_path: Path) -> None:
+    words = ("chat", model, "-p", "--why is it so?", "--max-tokens", "1", "--ctx", "64")
+    assert moelauncher(*words, "--basedir", tmp_path).status == 0
+
+
 def test_a_number_out_of_range_names_the_range(model: Path, tmp_path: Path) -> None:
     ran = moelauncher("chat", model, "-p", "x", "--seed", "99999999999", "--basedir", tmp_path)
     assert ran.status == 2

@@ -91,6 +91,7 @@ class JobRunner(QObject):
         self._threads = JobThreads(threads)
         self._running: dict[int, _Running] = {}
         self._number = 0
+        self._closed = False
         self._ended.connect(self._on_ended)
         self._reported.connect(self._on_reported)
 
@@ -102,7 +103,12 @@ class JobRunner(QObject):
         failed: Callable[[LauncherError], None],
         reported: Callable[[object], None] | None = None,
     ) -> None:
-        """Run ``work``; what still runs in ``lane`` is cancelled and its answer dropped."""
+        """Run ``work``; what still runs in ``lane`` is cancelled and its answer dropped.
+
+        Nothing is begun once the runner is closed: a timer may still ring at the program's end.
+        """
+        if self._closed:
+            return
         self.cancel(lane)
         self._number += 1
         running = _Running(lane, done, failed, reported)
@@ -122,6 +128,7 @@ class JobRunner(QObject):
     def close(self) -> None:
         """Cancel everything and wait until it ended, but not for what hangs in the system: a
         drive or a server that does not answer is left behind."""
+        self._closed = True
         for running in self._running.values():
             running.cancelled = running.dropped = running.abandoned = True
         for name in self._threads.close(CLOSE_LIMIT_S):

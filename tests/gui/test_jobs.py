@@ -82,6 +82,15 @@ def test_the_end_waits_for_a_job_that_ends(runner: JobRunner) -> None:
     assert ended.is_set()
 
 
+def test_what_is_asked_after_the_end_is_not_begun(runner: JobRunner, qtbot: QtBot) -> None:
+    """By a timer that rings between the program's last word and its last event."""
+    begun = threading.Event()
+    runner.close()
+    runner.start("late", lambda r, c: begun.set(), _not_called, _not_called)
+    assert not runner.busy("late")
+    assert not begun.wait(0.1)
+
+
 def test_a_drive_that_hangs_is_left_behind(
     runner: JobRunner, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
