@@ -9,14 +9,11 @@ from moelauncher.commands.arguments import add_json
 from moelauncher.commands.terminal import note, out, out_json, table
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.header_cache import HeaderCache
-from moelauncher.core.library.catalog import (
-    CatalogEntry,
-    default_model_folders,
-    entry_as_json,
-    scan,
-)
+from moelauncher.core.library.catalog import scan
+from moelauncher.core.library.catalog_entry import CatalogEntry, entry_as_json
 from moelauncher.core.library.header_workers import header_workers
 from moelauncher.core.library.library_settings import skipped_sources
+from moelauncher.core.library.model_folders import default_model_folders
 from moelauncher.core.paths import AppPaths, app_paths, shortened
 from moelauncher.core.program.settings import MODEL_FOLDERS, Settings
 from moelauncher.core.translate import tr

@@ -8,8 +8,7 @@ from pathlib import Path
 from moelauncher.commands.terminal import ProgressLine
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import load_facts
-from moelauncher.core.library.model_files import shard_name
+from moelauncher.core.library.model_files import load_facts, shard_name
 from moelauncher.core.library.sample_model import build_sample_model
 from moelauncher.core.paths import app_paths
 from moelauncher.core.translate import tr

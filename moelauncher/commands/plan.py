@@ -10,7 +10,8 @@ from moelauncher.commands.helper_process import make_child
 from moelauncher.commands.machine import context_of, machine_of, plan_for
 from moelauncher.commands.model import chosen_model
 from moelauncher.commands.terminal import note, out, out_json
-from moelauncher.core.library.catalog import entry_as_json, entry_of
+from moelauncher.core.library.catalog import entry_of
+from moelauncher.core.library.catalog_entry import entry_as_json
 from moelauncher.core.memory.auto_placement import forecast_on, helpful_text
 from moelauncher.core.memory.plan_document import context_warning, plan_document, plan_text
 from moelauncher.core.speed.speed_outlook import expected_speed

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from moelauncher.core.engine_protocol import LoadProgress, LoadReport
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.core.memory.placement import same_place

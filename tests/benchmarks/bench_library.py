@@ -27,7 +27,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from moelauncher.core.files.header_cache import HeaderCache
-from moelauncher.core.library.catalog import CatalogEntry, scan
+from moelauncher.core.library.catalog import scan
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.header_workers import header_workers
 from tests.helpers.gguf_files import write_tiny_model
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from moelauncher.core.cpu_cores import default_threads
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import load_facts
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.memory.llama_commands import measured_commands
 from moelauncher.core.paths import app_paths
 from moelauncher.core.speed.measurement import Measurement

@@ -10,7 +10,7 @@ import pytest
 
 from moelauncher.core.engine_protocol import LoadRequest
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.library.catalog import load_facts
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.place_model import place
 from moelauncher.core.speed.same_answers import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from moelauncher.core.files.header_cache import HeaderCache
-from moelauncher.core.library.catalog import CatalogEntry, scan
+from moelauncher.core.library.catalog import scan
+from moelauncher.core.library.catalog_entry import CatalogEntry
 
 
 def rows(*places: Path, cache: HeaderCache | None = None) -> list[CatalogEntry]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.paths import app_paths
 from moelauncher.core.program.settings import MODEL_FOLDERS, Settings
 from moelauncher.core.program.window_state import StateFile

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.errors import Cancelled, LauncherError
-from moelauncher.core.library.catalog import load_facts, scan
+from moelauncher.core.library.catalog import scan
 from moelauncher.core.library.hub_files import (
     DownloadProgress,
     HubChoice,
@@ -20,6 +20,7 @@ from moelauncher.core.library.hub_files import (
     HubLink,
     parse_link,
 )
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.hub import download as downloads
 from moelauncher.hub.repository import Repositories
 from tests.helpers.gguf_files import write_mmproj, write_tiny_model

@@ -28,9 +28,6 @@ from moelauncher.core.files.header_bytes import (
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 
-#: What a metadata value can be; arrays that were skipped are :class:`SkippedArray`.
-Value = "bool | int | float | str | tuple | SkippedArray"
-
 
 @dataclass(frozen=True)
 class SkippedArray:

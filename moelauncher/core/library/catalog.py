@@ -18,7 +18,6 @@ from moelauncher.core.files.header_cache import FileStamp, HeaderCache
 from moelauncher.core.files.model_facts import facts_of
 from moelauncher.core.library.catalog_entry import (
     CatalogEntry,
-    entry_as_json,
     entry_of_facts,
     from_stored,
     to_stored,
@@ -33,28 +32,15 @@ from moelauncher.core.library.catalog_rows import (
 from moelauncher.core.library.mmproj_pairing import Projector, projector_for
 from moelauncher.core.library.model_files import (
     is_missing,
-    load_facts,
     missing_shard,
     problem_of,
     shard_name,
     shards_of,
 )
-from moelauncher.core.library.model_folders import default_model_folders
 from moelauncher.core.library.ollama_store import ollama_models
 from moelauncher.core.library.partial_files import finished_name
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr
-
-__all__ = [
-    "CatalogEntry",
-    "default_model_folders",
-    "display_name",
-    "entry_as_json",
-    "entry_of",
-    "entry_of_facts",
-    "load_facts",
-    "scan",
-]
 
 
 def entry_of(path: Path, *, cache: HeaderCache | None = None) -> CatalogEntry:

@@ -44,3 +44,14 @@ class Margins:
 def default_leave_free(drives_display: bool | None) -> int:
     """Bytes to leave free on a GPU: more where it draws the desktop, or may do so."""
     return LEAVE_FREE_DISPLAY_BYTES if drives_display else LEAVE_FREE_BYTES
+
+
+def margins_from(stored: object) -> dict[str, int]:
+    """Bytes to leave free by device name, of what was stored as far as it makes sense."""
+    if not isinstance(stored, dict):
+        return {}
+    return {
+        name: value
+        for name, value in stored.items()
+        if isinstance(name, str) and type(value) is int and value >= 0
+    }

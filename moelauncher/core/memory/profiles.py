@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from moelauncher.core.memory.margins import margins_from
 from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.units import GIB
@@ -80,18 +81,8 @@ def profiles_from(stored: object, older_margins: object = None) -> Profiles:
         found = stored.get("margins")
         for name, values in found.items() if isinstance(found, dict) else ():
             if isinstance(name, str) and name:
-                margins[name] = _margins(values)
-    elif _margins(older_margins):
-        margins[USUAL] = _margins(older_margins)
+                margins[name] = margins_from(values)
+    elif margins_from(older_margins):
+        margins[USUAL] = margins_from(older_margins)
     known = Profiles(USUAL, margins)
     return known.choose(chosen) if isinstance(chosen, str) else known
-
-
-def _margins(values: object) -> dict[str, int]:
-    if not isinstance(values, dict):
-        return {}
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(name, str) and type(value) is int and value >= 0
-    }

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import CatalogEntry, load_facts
+from moelauncher.core.library.catalog_entry import CatalogEntry
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.speed.speed_estimate import MODEL, SpeedBasis
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow

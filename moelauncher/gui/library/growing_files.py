@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.gguf_header import read_header
-from moelauncher.core.library.catalog import CatalogEntry, entry_of
+from moelauncher.core.library.catalog import entry_of
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.file_growth import FileGrowth
 from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes

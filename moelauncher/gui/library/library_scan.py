@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moelauncher.core.files.header_cache import HeaderCache
-from moelauncher.core.library.catalog import CatalogEntry, entry_of, scan
+from moelauncher.core.library.catalog import entry_of, scan
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.header_workers import header_workers
 from moelauncher.core.library.known_list import read_known_list, write_known_list
 from moelauncher.core.library.model_folders import model_sources

@@ -15,7 +15,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.trash_plan import TrashPlan, trash_plan
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.core.translate import tr

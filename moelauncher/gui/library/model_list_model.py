@@ -23,7 +23,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.model_groups import group_name, quant_label
 from moelauncher.core.speed.best_setting import BestSetting
 from moelauncher.core.text_cleaning import display_name

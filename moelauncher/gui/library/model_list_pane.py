@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.speed.best_setting import BestSetting
 from moelauncher.gui import theme as look
 from moelauncher.gui.controls.menu_button import open_under

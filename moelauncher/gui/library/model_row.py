@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.model_groups import group_key
 
 

@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject
 
 from moelauncher.core.errors import LauncherError, SettingsRefused
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import CatalogEntry, load_facts
+from moelauncher.core.library.catalog_entry import CatalogEntry
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.session_state import Selection, SessionEvent, SessionState
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.library.library import Library

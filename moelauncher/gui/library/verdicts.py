@@ -14,7 +14,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.model_facts import ModelFacts
-from moelauncher.core.library.catalog import CatalogEntry, load_facts
+from moelauncher.core.library.catalog_entry import CatalogEntry
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.model_verdict import verdict_of

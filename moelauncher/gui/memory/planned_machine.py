@@ -17,6 +17,7 @@ from moelauncher.core.machine import BackendDevice, MachineSnapshot
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.default_gpus import allowed_devices
 from moelauncher.core.memory.launch_plan import LaunchPlan, machine_of
+from moelauncher.core.memory.margins import margins_from
 from moelauncher.core.program import settings as keys
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.main_window import MainWindow
@@ -142,14 +143,7 @@ class PlannedMachine(QObject):
         self._look(anyway=True)
 
     def _margins(self) -> Mapping[str, int]:
-        stored = self._services.state.get("leave_free_bytes")
-        if not isinstance(stored, dict):
-            return {}
-        return {
-            name: value
-            for name, value in stored.items()
-            if isinstance(name, str) and type(value) is int and value >= 0
-        }
+        return margins_from(self._services.state.get("leave_free_bytes"))
 
 
 def _alike(one: Machine, other: Machine) -> bool:

@@ -13,13 +13,10 @@ import pytest
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.header_cache import HeaderCache
 from moelauncher.core.library import catalog
-from moelauncher.core.library.catalog import (
-    display_name,
-    entry_as_json,
-    entry_of,
-    load_facts,
-    scan,
-)
+from moelauncher.core.library.catalog import entry_of, scan
+from moelauncher.core.library.catalog_entry import entry_as_json
+from moelauncher.core.library.model_files import load_facts
+from moelauncher.core.text_cleaning import display_name
 from tests.helpers.catalog_rows import by_file, rows
 from tests.helpers.expert_layouts import ExpertLayout, write_layout
 from tests.helpers.gguf_files import write_mmproj, write_tiny_model

@@ -12,12 +12,9 @@ import pytest
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.header_cache import HeaderCache
 from moelauncher.core.library import catalog
-from moelauncher.core.library.catalog import (
-    CatalogEntry,
-    entry_of,
-    load_facts,
-    scan,
-)
+from moelauncher.core.library.catalog import entry_of, scan
+from moelauncher.core.library.catalog_entry import CatalogEntry
+from moelauncher.core.library.model_files import load_facts
 from tests.helpers.catalog_rows import by_file, rows
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.platform_marks import links

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.files.header_cache import HeaderCache
-from moelauncher.core.library.catalog import CatalogEntry, entry_as_json, scan
+from moelauncher.core.library.catalog import scan
+from moelauncher.core.library.catalog_entry import CatalogEntry, entry_as_json
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.model_tree import write_model_tree
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.library import known_list
-from moelauncher.core.library.catalog import CatalogEntry, scan
+from moelauncher.core.library.catalog import scan
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.known_list import read_known_list, write_known_list
 from tests.helpers.gguf_files import write_mmproj, write_tiny_model
 

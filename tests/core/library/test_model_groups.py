@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.library.model_groups import group_key, group_name, quant_label
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from moelauncher.core.library.catalog import entry_as_json, entry_of_facts
+from moelauncher.core.library.catalog_entry import entry_as_json, entry_of_facts
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import DryRunResult, forecast
 from moelauncher.core.memory.place_model import place

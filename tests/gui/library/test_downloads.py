@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from moelauncher.core.library.catalog import load_facts
 from moelauncher.core.library.featured_models import FILE_NAME
+from moelauncher.core.library.model_files import load_facts
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.paths import app_paths

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 
-from moelauncher.core.library.catalog import CatalogEntry
+from moelauncher.core.library.catalog_entry import CatalogEntry
 from moelauncher.core.speed.best_setting import BestSetting
 from moelauncher.gui.library.model_list_model import ModelFilter, ModelListModel, is_listed
 
