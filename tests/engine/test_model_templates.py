@@ -78,6 +78,25 @@ SWITCHES = {
 }
 
 
+# family, thinking on or off: what then differs from TURNS
+THINKING: dict[tuple[str, bool], dict[int, str]] = {
+    ("qwen3", True): {},
+    ("qwen3", False): {3: "<|im_start|>assistant\n<think>\n\n</think>\n\n"},
+    ("qwen3.5", True): {},
+    ("qwen3.5", False): {3: "<|im_start|>assistant\n<think>\n\n</think>\n\n"},
+    ("glm-4.6", True): {},
+    ("glm-4.6", False): {1: "<|user|>\n{}/nothink", 3: "<|assistant|>\n<think></think>"},
+    ("deepseek-v3.1", True): {3: "<｜Assistant｜><think>"},
+    ("deepseek-v3.1", False): {},
+    ("granite-3.3", False): {},
+    ("gemma-4", True): {
+        0: "<s><|turn>system\n<|think|>\nBe brief.<turn|>\n",
+        3: "<|turn>model\n",
+    },
+    ("gemma-4", False): {},
+}
+
+
 def template(family: str) -> ChatTemplate:
     text = (FOLDER / f"{family}.jinja").read_text(encoding="utf-8")
     return ChatTemplate(text, "<s>", "</s>")
@@ -89,6 +108,19 @@ def test_turns_are_rendered_as_the_family_wants_them(family: str) -> None:
     rendered = template(family).render((SYSTEM, FIRST, ANSWER, SECOND), {})
     parts = (system, user.format("2+2?"), reply.format("It is 4."), user.format("3+3?"), opening)
     assert rendered == "".join(parts)
+
+
+@pytest.mark.parametrize(("family", "thinks"), sorted(THINKING))
+def test_thinking_is_asked_for_as_the_family_wants_it(family: str, thinks: bool) -> None:
+    switch = SWITCHES[family]
+    assert switch is not None
+    parts = list(TURNS[family])
+    for number, text in THINKING[family, thinks].items():
+        parts[number] = text
+    system, user, reply, opening = parts
+    rendered = template(family).render((SYSTEM, FIRST, ANSWER, SECOND), {switch.name: thinks})
+    turns = (user.format("2+2?"), reply.format("It is 4."), user.format("3+3?"))
+    assert rendered == "".join((system, *turns, opening))
 
 
 def test_gpt_oss_speaks_in_channels() -> None:
