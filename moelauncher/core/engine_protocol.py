@@ -131,6 +131,10 @@ class LoadReport:
     carried: CarriedChat | None = None
 
 
+#: So few tokens are read at the speed of writing: their rate says nothing of long prompts.
+LEAST_TOLD_TOKENS = 8
+
+
 @dataclass(frozen=True)
 class GenerationStats:
     """The numbers of one reply (design: decode rate leaves the first token out)."""
@@ -144,6 +148,12 @@ class GenerationStats:
     ttft_s: float | None
     elapsed_s: float
     context_used: int  # tokens in the context afterwards
+
+    @property
+    def told_prompt_tok_s(self) -> float | None:
+        """The prompt's rate where enough of it was evaluated to tell one."""
+        evaluated = self.prompt_tokens - self.cached_tokens
+        return self.prompt_tok_s if evaluated >= LEAST_TOLD_TOKENS else None
 
 
 @dataclass(frozen=True)

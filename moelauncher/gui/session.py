@@ -207,6 +207,7 @@ class Session(QObject):
         self.state_changed.connect(self.loan.state_changed)
         self.state_changed.connect(self.sleep.state_changed)
         window.chat.send_requested.connect(self.send)
+        window.chat.held_back.connect(window.status.set_message)
         window.chat.stop_requested.connect(self.stop)
         self.chat.reply_wanted.connect(self._replies.answer)
         self.chat.changed.connect(self._branch_changed)

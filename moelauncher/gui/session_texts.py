@@ -236,7 +236,10 @@ class SessionTexts(QObject):
 
     def prompt(self, n_tokens: int, rate: float | None) -> str:
         """The status line's word on the prompt."""
-        text = self.tr("prompt {n} tokens").format(n=n_tokens)
+        if n_tokens == 1:
+            text = self.tr("prompt 1 token")
+        else:
+            text = self.tr("prompt {n} tokens").format(n=n_tokens)
         return text if rate is None else f"{text}, {format_rate(rate)}"
 
     def context(self, used: int | None, total: int | None) -> str:

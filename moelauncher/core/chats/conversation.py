@@ -39,6 +39,7 @@ class ShownTurn:
     version: int = 1
     n_versions: int = 1
     left_out: bool = False  # the user took it out of what the model is given
+    unanswered: bool = False  # a question that nothing follows
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Conversation:
                     versions.index(node.key) + 1,
                     len(versions),
                     node.key in self.left_out,
+                    node.key == self._last_key and node.turn.role == "user",
                 )
             )
         return tuple(found)
@@ -201,7 +203,8 @@ class Conversation:
         last = self._last
         if last is None or not last.turn.can_go_on:
             raise ValueError("the last turn is no reply that was cut off")
-        turn = replace(last.turn, state=TurnState.STREAMING, error=None)
+        # The numbers so far are not those of what it will be.
+        turn = replace(last.turn, state=TurnState.STREAMING, error=None, stats=None)
         return self._put(replace(last, turn=turn)).take_in([last.parent, last.key])
 
     def choose(self, key: int) -> Conversation:

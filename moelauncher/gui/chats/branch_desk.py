@@ -31,7 +31,8 @@ class BranchDesk(QObject):
         versions = talk.versions(key)
         at = versions.index(key) + step
         if 0 <= at < len(versions):
-            self._session.change(talk.choose(versions[at]))
+            held = [node.key for node in talk.path].index(key)
+            self._session.change(talk.choose(versions[at]), held)
 
     def delete(self, key: int) -> None:
         """Delete turn ``key`` and what follows it."""

@@ -3,7 +3,7 @@
 | keys | what |
 | --- | --- |
 | Ctrl+N, Ctrl+R, Ctrl+Up | new chat, regenerate, edit the last message |
-| Ctrl+. | stop (Escape does so too while writing) |
+| Ctrl+. | stop (so does Escape within the chat) |
 | Ctrl+F | find in this chat |
 | F6, Shift+F6 | the next pane, the one before |
 | Ctrl++, Ctrl+-, Ctrl+0 | larger text, smaller text, the usual size |

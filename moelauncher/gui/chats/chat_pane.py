@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from moelauncher.core.chats.conversation import Conversation, ShownTurn
@@ -38,6 +39,7 @@ class ChatPane(QWidget):
         files_dropped(list): quote these files (Path) into the message.
         edit_cancelled(): the message that was being edited stays as it is.
         answered_chat_requested(): show the chat that is being answered.
+        held_back(str): why the message that the user wanted to send stays.
     """
 
     send_requested = Signal(str)
@@ -47,6 +49,7 @@ class ChatPane(QWidget):
     files_dropped = Signal(list)
     edit_cancelled = Signal()
     answered_chat_requested = Signal()
+    held_back = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -81,6 +84,7 @@ class ChatPane(QWidget):
         column.addLayout(_in_column(self.composer, look.PANE_MARGIN))
 
         self.composer.send_requested.connect(self.send_requested)
+        self.composer.held_back.connect(self.held_back)
         self.view.action_requested.connect(self.turn_action)
         self.composer.edit_cancelled.connect(self.edit_cancelled)
         self.composer.stop_requested.connect(self.stop_requested)
@@ -100,9 +104,12 @@ class ChatPane(QWidget):
         self.view.show_conversation(conversation)
         self._refresh_new_chat()
 
-    def show_turns(self, turns: Sequence[ShownTurn]) -> None:
-        """Show this branch; what is there already stays in its place."""
-        self.view.show_turns(turns)
+    def show_turns(self, turns: Sequence[ShownTurn], held: int | None = None) -> None:
+        """Show this branch; what is there already stays in its place.
+
+        ``held``: the number of the message whose lower edge stays where it is on the screen.
+        """
+        self.view.show_turns(turns, held)
         self._refresh_new_chat()
 
     def scroll_to_end(self) -> None:
@@ -156,12 +163,18 @@ class ChatPane(QWidget):
         """
         self.elsewhere.set_title(elsewhere, controls.stop_enabled)
         can_stop = controls.stop_enabled and not elsewhere
-        why_not = ""
+        why_not = self._why_not(controls, elsewhere)
+        self.composer.set_enabled_actions(controls.send_enabled, can_stop, why_not)
+
+    def _why_not(self, controls: Controls, elsewhere: str) -> str:
         if elsewhere:
-            why_not = self.tr("One reply at a time: one is being written in “{title}”.")
-        self.composer.set_enabled_actions(
-            controls.send_enabled, can_stop, why_not.format(title=elsewhere)
-        )
+            text = self.tr("One reply at a time: one is being written in “{title}”.")
+            return text.format(title=elsewhere)
+        if controls.send_enabled or controls.stop_enabled:
+            return ""
+        if controls.busy:
+            return self.tr("The model cannot answer yet; the message stays until it can.")
+        return self.tr("Launch a model first: nobody is there to answer.")
 
     def set_context(self, used: int | None, total: int | None) -> None:
         """Tokens of the context in use, of how many."""
@@ -185,8 +198,23 @@ class ChatPane(QWidget):
 
     # Qt's own
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """What the messages have no use for: Escape ends a reply, letters go into the message."""
+        if event.key() == Qt.Key.Key_Escape and self.composer.stop.isEnabled():
+            self.stop_requested.emit()
+        elif self.view.hasFocus() and _writes(event):
+            self.focus_input()
+            QCoreApplication.sendEvent(self.composer.field, event)
+        else:
+            super().keyPressEvent(event)
+
     def minimumSizeHint(self) -> QSize:
         return QSize(320, 240)
+
+
+def _writes(event: QKeyEvent) -> bool:
+    plain = not event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
+    return plain and event.text().isprintable() and bool(event.text().strip())
 
 
 def _in_column(widget: QWidget, below_px: int = 0) -> QHBoxLayout:

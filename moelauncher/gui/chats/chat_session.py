@@ -174,6 +174,8 @@ class ChatSession(QObject):
             self._tell(text.format(title=self.elsewhere.shown_title), "warning")
         elif not self._can_answer:
             self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
+        elif kind == "answer" and talk.path[-1].key == key:
+            self._begin(talk.begin_reply(self._model_name, self._sampling()))
         elif kind == "regenerate":
             self._begin(talk.regenerate(key, self._model_name, self._sampling()))
         elif kind == "use_chatml":
@@ -188,10 +190,8 @@ class ChatSession(QObject):
         path = self.conversation.path
         if not path or self.conversation.streaming:
             return
-        if path[-1].turn.role == "assistant":
-            self.act("regenerate", path[-1].key)
-        elif self._can_answer:
-            self._begin(self.conversation.begin_reply(self._model_name, self._sampling()))
+        answered = path[-1].turn.role == "assistant"
+        self.act("regenerate" if answered else "answer", path[-1].key)
 
     def edit_last(self) -> None:
         """Edit the user's newest message."""
@@ -311,10 +311,13 @@ class ChatSession(QObject):
             self.left.emit()
         self.changed.emit()
 
-    def change(self, talk: Conversation) -> None:
-        """Show and keep the conversation that is shown as it is now."""
+    def change(self, talk: Conversation, held: int | None = None) -> None:
+        """Show and keep the conversation that is shown as it is now.
+
+        ``held``: the place in the branch of the turn whose row of actions shall not move.
+        """
         self._take(talk)
-        self._window.chat.show_turns(self.conversation.shown())
+        self._window.chat.show_turns(self.conversation.shown(), held)
         self.changed.emit()
 
     def refused(self) -> bool:

@@ -73,9 +73,13 @@ class ChatView(ChatPointer):
         self.clear()
         self.show_turns(conversation.shown())
 
-    def show_turns(self, turns: Sequence[ShownTurn]) -> None:
-        """Show these turns; messages that are there already stay as they are, and where."""
+    def show_turns(self, turns: Sequence[ShownTurn], held: int | None = None) -> None:
+        """Show these turns; messages that are there already stay as they are, and where.
+
+        ``held``: the number of the message whose lower edge stays where it is on the screen.
+        """
         old = self._column.messages
+        edge = self._lower_edge(held) if held is not None and held < len(old) else None
         messages: list[MessageView] = []
         label = ""
         for shown in turns:
@@ -102,7 +106,10 @@ class ChatView(ChatPointer):
         self._find.search("")
         self._column.set_messages(messages)
         self._mark_last()
-        self._sync()
+        if held is not None and edge is not None and held < len(messages):
+            self._hold(held, edge)
+        else:
+            self._sync()
         tell_messages_changed(self)
 
     def add_user_message(self, text: str) -> None:

@@ -151,6 +151,7 @@ class Composer(QWidget):
         new_chat_requested(): start over.
         edit_cancelled(): the message that was being edited stays as it is.
         settings_requested(): show what is set for this chat.
+        held_back(str): the user wanted to send, and this is why it cannot be done now.
     """
 
     send_requested = Signal(str)
@@ -158,10 +159,12 @@ class Composer(QWidget):
     new_chat_requested = Signal()
     edit_cancelled = Signal()
     settings_requested = Signal()
+    held_back = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._send_enabled = False
+        self._why_not = ""
         self._last_sent = ""
         self._used: int | None = None
         self._total: int | None = None
@@ -299,7 +302,7 @@ class Composer(QWidget):
         ``why_not``: a sentence on why there is nothing to send now; empty where it is plain.
         """
         had_focus = self.stop.hasFocus() or self.send.hasFocus()
-        self._send_enabled = send
+        self._send_enabled, self._why_not = send, why_not
         tip = plain_tip(why_not) or self.tr("Send (Enter). Shift+Enter starts a new line.")
         self.send.setToolTip(tip)
         self.send.setAccessibleDescription(why_not)
@@ -352,7 +355,11 @@ class Composer(QWidget):
 
     def _submit(self) -> None:
         text = self.field.toPlainText().strip()
-        if not text or not self._send_enabled:
+        if not text:
+            return
+        if not self._send_enabled:
+            if self._why_not:
+                self.held_back.emit(self._why_not)
             return
         self._last_sent = text
         self.field.setPlainText(self._draft or "")

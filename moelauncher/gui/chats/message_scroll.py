@@ -142,6 +142,21 @@ class MessageScroll(QAbstractScrollArea):
             self._idle.start()
         self.viewport().update()
 
+    def _lower_edge(self, number: int) -> float:
+        """Where message ``number`` ends on the screen."""
+        column = self._column
+        bottom = column.tops[number] + column.messages[number].height
+        return bottom - self.verticalScrollBar().value()
+
+    def _hold(self, number: int, edge: float) -> None:
+        """Message ``number`` is another one: it ends on the screen where the old one did."""
+        self._column.lay_out(number)
+        bar = self.verticalScrollBar()
+        self._set_follow(False)
+        self._set_range(self._column.height, round(self._lower_edge(number) + bar.value() - edge))
+        self._sync()
+        self._set_follow(bar.value() >= bar.maximum() - 2)
+
     def _set_range(self, total: float, value: int | None) -> None:
         bar = self.verticalScrollBar()
         page = self.viewport().height()

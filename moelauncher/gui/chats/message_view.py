@@ -43,6 +43,7 @@ ACTIONS = frozenset(
         "newer",
         "copy_turn",
         "edit",
+        "answer",
         "regenerate",
         "go_on",
         "take_in",
@@ -348,4 +349,5 @@ def _marked(
 
 def _place_of(shown: ShownTurn) -> tuple[object, ...]:
     turn = shown.turn
-    return shown.key, shown.version, shown.n_versions, shown.left_out, turn.can_go_on, turn.state
+    where = (shown.key, shown.version, shown.n_versions)
+    return *where, shown.left_out, shown.unanswered, turn.can_go_on, turn.state

@@ -11,6 +11,7 @@ import time
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from moelauncher.core.engine_protocol import (
+    LEAST_TOLD_TOKENS,
     Engine,
     Finished,
     GenerateFailed,
@@ -156,7 +157,8 @@ class ReplyDesk(QObject):
         self._chat.reply.append(text, reasoning)
 
     def _prompt_progressed(self, event: PromptProgress) -> None:
-        rate = event.done / event.elapsed_s if event.done and event.elapsed_s > 0 else None
+        told = event.done >= LEAST_TOLD_TOKENS and event.elapsed_s > 0
+        rate = event.done / event.elapsed_s if told else None
         self._pace.told(event.done, event.total, event.elapsed_s, time.monotonic())
         self._show_progress()
         self._window.status.set_prompt(self._texts.prompt(event.total, rate))
@@ -207,7 +209,9 @@ class ReplyDesk(QObject):
                 self._pace.learn(stats.prompt_tokens - stats.cached_tokens, stats.prompt_tok_s)
                 self.replied.emit(loaded, stats)
         self._reply_used = stats.context_used
-        self._window.status.set_prompt(self._texts.prompt(stats.prompt_tokens, stats.prompt_tok_s))
+        self._window.status.set_prompt(
+            self._texts.prompt(stats.prompt_tokens, stats.told_prompt_tok_s)
+        )
         self._closed()
         self._chat.reply.finish(stats, placement)
         if stats.finish_reason == "context_full":

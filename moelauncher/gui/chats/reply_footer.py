@@ -75,8 +75,9 @@ def duration_text(seconds: float) -> str:
 
 def _prompt(stats: GenerationStats) -> str:
     text = tr("prompt {n}").format(n=f"{stats.prompt_tokens:,}")
-    if stats.prompt_tok_s is not None:
-        text = tr("{prompt} at {rate}").format(prompt=text, rate=format_rate(stats.prompt_tok_s))
+    rate = stats.told_prompt_tok_s
+    if rate is not None:
+        text = tr("{prompt} at {rate}").format(prompt=text, rate=format_rate(rate))
     if stats.cached_tokens:
         # Last, since the rate is that of the other tokens.
         cached = f"{stats.cached_tokens:,}"

@@ -101,7 +101,8 @@ class UserMessage(MessageView):
         return text_height + 2 * BUBBLE_PAD_Y + ACTIONS_PX
 
     def _actions(self, shown: ShownTurn) -> list[tuple[str, str]]:
-        return [("copy_turn", tr("Copy")), ("edit", tr("Edit")), ("delete", tr("Delete"))]
+        found = [("copy_turn", tr("Copy")), ("edit", tr("Edit")), ("delete", tr("Delete"))]
+        return [("answer", tr("Answer")), *found] if shown.unanswered else found
 
     def _paint_part(
         self,

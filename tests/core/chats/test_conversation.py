@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from moelauncher.core.chats.conversation import Conversation
@@ -116,3 +118,11 @@ def test_what_lies_beneath_a_turn_is_found_in_all_branches():
     assert chat.beneath(1) == frozenset(chat.nodes)
     assert chat.beneath(2) == {2, 3, 4}
     assert chat.beneath(5) == {5, 6}
+
+
+def test_a_reply_that_goes_on_has_no_numbers_until_its_end():
+    chat = Conversation().ask("2+2?").begin_reply("m").append("It i")
+    stopped = chat.finish(replace(STATS, finish_reason="cancelled"))
+    begun = stopped.go_on().append("s 4.").cut()
+    assert begun.turns[-1].text == "It is 4." and begun.turns[-1].stats is None
+    assert begun.turns[-1].can_go_on

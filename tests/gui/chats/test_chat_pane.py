@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from moelauncher.core.engine_protocol import GenerationStats
@@ -99,3 +100,49 @@ def test_a_notice_is_plain_text_and_goes_away(pane):
     assert notice.textFormat() == Qt.TextFormat.PlainText
     pane.set_notice("")
     assert not notice.isVisible()
+
+
+def test_letters_typed_over_the_messages_go_into_the_field(pane, qtbot):
+    pane.add_user_message("one")
+    pane.composer.field.setPlainText("so ")
+    pane.composer.field.moveCursor(QTextCursor.MoveOperation.End)
+    pane.view.setFocus()
+    qtbot.waitUntil(pane.view.hasFocus)
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_PageUp, Qt.Key.Key_Tab):
+        qtbot.keyClick(pane.view, key)
+        pane.view.setFocus()
+    qtbot.keyClick(pane.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert pane.composer.text == "so " and pane.view.hasFocus()
+    qtbot.keyClicks(pane.view, "H")
+    qtbot.keyClicks(pane.composer.field, "i")
+    assert pane.composer.text == "so Hi" and pane.composer.field.hasFocus()
+
+
+def test_escape_over_the_messages_ends_the_reply(pane, qtbot):
+    pane.add_user_message("one")
+    pane.view.setFocus()
+    with qtbot.assertNotEmitted(pane.stop_requested):
+        qtbot.keyClick(pane.view, Qt.Key.Key_Escape)
+    pane.composer.set_enabled_actions(False, True)
+    with qtbot.waitSignal(pane.stop_requested):
+        qtbot.keyClick(pane.view, Qt.Key.Key_Escape)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (SessionState.SELECTED, "Launch a model first: nobody is there to answer."),
+        (SessionState.LOADING, "The model cannot answer yet; the message stays until it can."),
+        (SessionState.GENERATING, ""),
+        (SessionState.READY, ""),
+    ],
+)
+def test_who_cannot_send_is_told_why(pane, qtbot, state, told):
+    pane.set_controls(controls(state, Selection.LOADABLE))
+    pane.composer.field.setPlainText("text")
+    heard = []
+    pane.held_back.connect(heard.append)
+    qtbot.keyClick(pane.composer.field, Qt.Key.Key_Return)
+    assert heard == ([told] if told else [])
+    assert pane.composer.send.toolTip() == (told or "Send (Enter). Shift+Enter starts a new line.")
+    assert (pane.composer.text == "") == (state is SessionState.READY)

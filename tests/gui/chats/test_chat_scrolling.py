@@ -131,6 +131,41 @@ def test_a_kept_chat_opens_by_laying_out_what_is_seen(view, monkeypatch, qtbot):
     assert view.toPlainText().count("question") == 100
 
 
+def test_stepping_between_versions_moves_no_arrow(view, qtbot):
+    chat = Conversation().ask("first").begin_reply("m").append("word " * 300).finish(STATS)
+    chat = chat.ask("in many words").begin_reply("m").append("long " * 900).finish(STATS)
+    many = chat.path[2].key
+    chat = chat.edit(many, "shortly").begin_reply("m").append("short").finish(STATS)
+    few = chat.path[2].key
+    view.show_conversation(chat)
+    bar = view.verticalScrollBar()
+    assert view.following and bar.maximum() > 0
+
+    def arrows_y() -> int:
+        spots = {spot.kind: spot for spot in view.messages[2].hot_spots}
+        return round(view.message_rect(2).top() + spots["older"].rect.top())
+
+    at = arrows_y()
+    view.show_turns(chat.choose(many).shown(), held=2)
+    assert abs(arrows_y() - at) <= 1
+    assert not view.following, "what is looked at is the question, far above the end"
+    qtbot.waitUntil(lambda: not view._idle.isActive())
+    assert abs(arrows_y() - at) <= 1
+    view.show_turns(chat.choose(few).shown(), held=2)
+    assert abs(arrows_y() - at) <= 1
+    assert view.following
+
+
+def test_stepping_between_replies_at_the_end_keeps_the_end(view):
+    chat = Conversation().ask("first").begin_reply("m").append("long " * 900).finish(STATS)
+    long_one = chat.path[1].key
+    chat = chat.regenerate(long_one, "m").append("word " * 500).finish(STATS)
+    view.show_conversation(chat)
+    bar = view.verticalScrollBar()
+    view.show_turns(chat.choose(long_one).shown(), held=1)
+    assert view.following and bar.value() == bar.maximum() > 0
+
+
 def test_a_kept_chat_shows_every_kind_of_turn(view):
     chat = Conversation().ask("one").begin_reply("first").append("**a**", "thought of it")
     chat = chat.finish(STATS, "all on the GPU").ask("two").begin_reply("second").append("b")

@@ -130,7 +130,9 @@ def test_send_waits_for_the_other_reply_and_says_so(chats: Chats) -> None:
     assert pane.elsewhere.text.text().startswith("A reply is being written in “A story”")
     assert composer.send.isVisible() and not composer.send.isEnabled()
     assert "“A story”" in composer.send.toolTip()
-    composer.field.submitted.emit()
+    with chats.driver.signal(composer.held_back):
+        composer.field.submitted.emit()
+    assert "“A story”" in chats.driver.window.status.message.text()
     assert composer.text == "And you?" and len(chats.driver.engine.replies) == 2
     chats.session.act("regenerate", chats.session.conversation.path[-1].key)
     assert "“A story”" in chats.driver.window.status.message.text()
@@ -323,3 +325,22 @@ def test_a_message_that_waits_for_the_model_stays_in_its_chat(chats: Chats) -> N
     assert len(driver.engine.replies) == n_asked
     chats.click(chats.new)
     assert chats.window.chat.composer.text == "And then?"
+
+
+def test_a_question_without_an_answer_offers_one(chats: Chats) -> None:
+    driver = chats.driver
+    driver.engine.say(Finished(0, DONE))
+    driver.wait(lambda: chats.session.open.answering is None)
+    question, reply = (node.key for node in chats.session.conversation.path)
+
+    def actions(number: int) -> list[str]:
+        message = chats.window.chat.view.messages[number]
+        message.lay_out(500)
+        return [spot.kind for spot in message.hot_spots]
+
+    assert "answer" not in actions(0)
+    chats.session.act("delete", reply)
+    assert actions(0)[0] == "answer"
+    chats.window.chat.turn_action.emit("answer", question)
+    assert chats.session.conversation.streaming
+    assert "answer" not in actions(0)

@@ -47,6 +47,11 @@ def test_unknown_rates_are_left_out():
     assert footer(stats) == "1 token · prompt 412"
 
 
+def test_a_few_tokens_tell_no_rate_of_the_prompt():
+    assert "prompt 412, 405 cached" in footer(replace(STATS, cached_tokens=405))
+    assert "prompt 412 at 310 tok/s, 404 cached" in footer(replace(STATS, cached_tokens=404))
+
+
 def test_cached_tokens_are_told():
     assert "prompt 412 at 310 tok/s, 400 cached" in footer(replace(STATS, cached_tokens=400))
 
