@@ -1,27 +1,15 @@
-"""Where the user writes: a growing text field, Send or Stop, and the context in use.
+"""Where the user writes: the message's field, Send or Stop, and the context in use.
 
-Enter sends, Shift+Enter starts a line, Up in an empty field brings the last message back.
-An Enter that ends an input-method composition never sends. GUI thread only.
+GUI thread only.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QFocusEvent,
-    QFontMetricsF,
-    QInputMethodEvent,
-    QKeyEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLabel,
-    QPlainTextEdit,
     QPushButton,
     QSizePolicy,
     QStackedLayout,
@@ -32,114 +20,14 @@ from PySide6.QtWidgets import (
 from moelauncher.core.units import format_tokens
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.context_bar import ContextBar
+from moelauncher.gui.chats.message_field import MessageField
 from moelauncher.gui.chats.preset_chip import PresetChip
 from moelauncher.gui.chats.thinking_chip import ThinkingChip
 from moelauncher.gui.controls.crowded_row import CrowdedRow
 from moelauncher.gui.controls.pane import plain_label
 from moelauncher.gui.controls.plain_tip import plain_tip
 
-LINES_MAX = 8
-#: Within this time after a composition ended, Enter still belongs to it.
-COMPOSITION_END_MS = 50
 NEARLY_FULL = 0.85
-
-
-class MessageField(QPlainTextEdit):
-    """The text field.
-
-    Signals:
-        submitted(): Enter was pressed.
-        recall_requested(): Up was pressed in the empty field.
-        escaped(): Escape was pressed, outside of a composition.
-        focus_changed(): the field got or lost the keyboard.
-    """
-
-    submitted = Signal()
-    recall_requested = Signal()
-    escaped = Signal()
-    focus_changed = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
-        self.setTabChangesFocus(True)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # All lines wrap; while the upright bar comes, Qt would show one for a moment's width.
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.document().setDocumentMargin(0)
-        self._composing = False
-        self._composition_ended = QTimer(self, singleShot=True, interval=COMPOSITION_END_MS)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
-        self._fit()
-
-    @property
-    def shown_lines(self) -> int:
-        """How many lines the field is tall."""
-        return max(1, min(LINES_MAX, round(self.document().size().height())))
-
-    def _fit(self) -> None:
-        # A plain text document measures its height in lines.
-        lines = round(self.document().size().height())
-        line_px = QFontMetricsF(self.font()).lineSpacing()
-        self.setFixedHeight(round(self.shown_lines * line_px) + 4)
-        policy = Qt.ScrollBarPolicy
-        self.setVerticalScrollBarPolicy(
-            policy.ScrollBarAsNeeded if lines > LINES_MAX else policy.ScrollBarAlwaysOff
-        )
-
-    # Qt's own
-
-    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
-        was_composing = self._composing
-        self._composing = bool(event.preeditString())
-        if was_composing and not self._composing:
-            self._composition_ended.start()
-        super().inputMethodEvent(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if enter and (self._composing or self._composition_ended.isActive()):
-            self._composition_ended.stop()
-            event.accept()
-        elif enter and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            # Qt's own Shift+Enter makes a line separator, which is not a line break in text.
-            self.textCursor().insertText("\n")
-            self.ensureCursorVisible()
-        elif enter and plain:
-            self.submitted.emit()
-        elif event.key() == Qt.Key.Key_Up and plain and not self.toPlainText():
-            self.recall_requested.emit()
-        elif event.key() == Qt.Key.Key_Escape and not self._composing:
-            self.escaped.emit()
-        else:
-            super().keyPressEvent(event)
-
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        # Files that are dropped here are for the window, which takes models and folders.
-        if any(url.isLocalFile() for url in source.urls()):
-            return False
-        return super().canInsertFromMimeData(source)
-
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        # Qt's own way through a document fragment takes twice as long for megabytes.
-        if source.hasText():
-            self.textCursor().insertText(source.text())
-            self.ensureCursorVisible()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.focus_changed.emit()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.focus_changed.emit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
 
 class Composer(QWidget):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtWidgets import QApplication
 
-from moelauncher.gui.chats.composer import LINES_MAX, Composer
+from moelauncher.gui.chats.composer import Composer
+from moelauncher.gui.chats.message_field import LINES_MAX
+
+TYPED = "and what the wind said to the barn when night came on a roof"
 
 
 @pytest.fixture
@@ -143,6 +148,36 @@ def test_a_long_text_has_no_bar_below_it(qtbot, composer):
         composer.field.setPlainText("x" * 5000)
         qtbot.waitUntil(composer.field.verticalScrollBar().isVisible)
         assert not composer.field.horizontalScrollBar().isVisible()
+
+
+def test_what_is_typed_pushes_nothing_out_of_sight(qtbot, composer):
+    composer.resize(360, composer.height())
+    qtbot.wait(1)
+    field = composer.field
+    across, down = field.horizontalScrollBar(), field.verticalScrollBar()
+    words = itertools.cycle(
+        [
+            "and",
+            "what",
+            "the",
+            "wind",
+            "said",
+            "to",
+            "the",
+            "barn",
+            "when",
+            "night",
+            "came",
+            "on",
+            "a",
+            "roof",
+        ]
+    )
+    while field.shown_lines < LINES_MAX:
+        # Where a space hangs over the end of a line, Qt itself follows it.
+        for letter in f"{next(words)} ":
+            qtbot.keyClicks(field, letter)
+            assert (across.value(), down.maximum()) == (0, 0)
 
 
 def test_rich_text_is_pasted_as_plain_text(composer):
