@@ -53,11 +53,13 @@ class _Windows:
     def uninstall_command(self) -> list[str | Path]:
         """Removes the program without asking.
 
-        Without the last argument the uninstaller copies itself to another folder, and what is
-        started here ends at once.
+        Without the folder at the end the uninstaller copies itself to another one, and what is
+        started here ends at once. It knows the folder without quotation marks only, so none of
+        its words may have a space, for which Wine would set them.
         """
         folder = self.program_folder
-        return [folder / "uninstall.exe", "/S", f"_?={wine_run.windows_path(folder)}"]
+        words = f"_?={wine_run.windows_path(folder)}".split(" ")
+        return [folder / "uninstall.exe", "/S", *words]
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[bytes]:
         """Runs a program to its end."""
