@@ -1,0 +1,36 @@
+"""Short conversations, and a store whose clock goes on by a second a look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moelauncher.core.chats.chat_store import ChatStore
+from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.engine_protocol import GenerationStats, Sampling
+
+STATS = GenerationStats("stop", 12, 3, 5, 100.0, None, 0.1, 0.4, 17)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def talk(*pairs: tuple[str, str]) -> Conversation:
+    chat = Conversation(system="Be brief.")
+    for question, answer in pairs:
+        chat = chat.ask(question).begin_reply("m", Sampling(seed=7)).append(answer, "hm")
+        chat = chat.finish(STATS, "24 layers on the CPU", 1.5)
+    return chat
+
+
+def kept(chat_id: str, *pairs: tuple[str, str]) -> KeptChat:
+    return KeptChat(chat_id, talk(*pairs))
+
+
+def reopened(path: Path) -> ChatStore:
+    return ChatStore.open(path, now=Clock())
