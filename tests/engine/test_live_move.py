@@ -5,15 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from moelauncher.core.engine_protocol import (
     EngineEvent,
@@ -30,16 +27,12 @@ from moelauncher.core.engine_protocol import (
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.placement import PlacementDevice
-from moelauncher.engine.evaluated_context import EvaluatedContext
 from moelauncher.engine.llama_engine import LlamaEngine
-from moelauncher.engine.load_model import ModelContext, load_weights, make_context
-from moelauncher.engine.native import load_native, log_to
-from moelauncher.engine.stop_flag import StopFlag
 from tests.helpers.engines import GREEDY, cpu_placement, run
 from tests.helpers.gguf_files import write_tiny_model
 
 #: Caches that are put back cell by cell as they were. A sliding window's cells come back in
-#: another order once the window is full, so sums are rounded elsewhere: see its own test.
+#: another order once the window is full, so sums are rounded elsewhere (test_moved_context.py).
 KINDS = ("dense", "moe", "hybrid", "mla", "mamba")
 SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=64, n_threads=1)
 N_TOKENS = 500
@@ -242,7 +235,7 @@ def test_a_move_asked_for_while_a_prompt_is_read_happens_between_its_pieces(
     run(engine, first_place(path, SMALL_PIECES))
     moved = PromptMove(engine, story(prompt=LONG), other_place(path, SMALL_PIECES))
     assert moved.kinds() == [PromptProgress, Loaded, PromptProgress, TokenEvent]
-    # Beyond its window a sliding cache comes back but for rounding, see below.
+    # Beyond its window a sliding cache comes back but for rounding.
     assert shape == "sliding" or moved.text == expected
     assert isinstance(moved.end, Finished)
     last = [event for event in moved.events if isinstance(event, PromptProgress)][-1]
@@ -296,65 +289,6 @@ def test_within_its_window_a_sliding_cache_comes_back_exactly(tmp_path: Path) ->
         assert reply.text == expected
     finally:
         engine.close()
-
-
-def test_beyond_its_window_a_sliding_cache_comes_back_but_for_rounding(tmp_path: Path) -> None:
-    """No further from an undisturbed run than one whose prompt was read in other pieces."""
-    path = write_tiny_model(tmp_path / "tiny.gguf", "sliding")
-    text = [int(token) for token in np.random.default_rng(4).integers(4, 200, 700)]
-    with ExitStack() as stack:
-        moved, still, pieces = (Mover(path, stack) for _ in range(3))
-        assert moved.model.window
-        pieces.context.evaluate(text[:100], lambda _: None)
-        for token in text[:100]:
-            moved.next(token)
-            still.next(token)
-        by_moving, by_rounding = [], []
-        for n, token in enumerate(text[100:]):
-            if n % 150 == 49:
-                moved.move()
-            expected = still.next(token)
-            by_moving.append(divergence(moved.next(token), expected))
-            by_rounding.append(divergence(pieces.next(token), expected))
-        assert max(by_moving[:156]) < 1e-9, "until the cache is full its cells lie as they did"
-        assert np.mean(by_moving) < 3 * np.mean(by_rounding) + 1e-3
-        assert moved.context.tokens == still.context.tokens == text
-
-
-class Mover:
-    """A tiny model in this thread, whose conversation goes from one context to the next."""
-
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._lines: list[tuple[str, str]] = []
-        stack.enter_context(log_to(lambda level, text: self._lines.append((level, text))))
-        self._stack, self._stop = stack, StopFlag()
-        self.model = load_weights(
-            load_native(), first_place(path), lambda _: None, lambda: False, self._lines
-        )
-        stack.callback(self.model.free)
-        self.context = EvaluatedContext(self.model, self._made(), self._stop)
-
-    def _made(self) -> ModelContext:
-        made = make_context(self.model, SETTINGS, self._stop, self._lines)
-        self._stack.callback(made.free)
-        return made
-
-    def move(self) -> None:
-        saved = self.context.save(lambda: None)
-        assert self.context.move_to(self.model, self._made(), saved) == ""
-
-    def next(self, token: int) -> NDArray[np.float64]:
-        """The logarithms of the next token's probabilities after ``token``."""
-        assert self.context.decoder()(token)
-        row = self.model.native.lib.llama_get_logits_ith(self.context.handle, -1)
-        logits = np.array(row[: self.model.vocabulary.n_tokens], dtype=np.float64)
-        logits -= logits.max()
-        return logits - np.log(np.exp(logits).sum())
-
-
-def divergence(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Kullback-Leibler, in nats."""
-    return float((np.exp(one) * (one - other)).sum())
 
 
 def test_a_reply_survives_a_place_that_cannot_be_had(engine: LlamaEngine, path: Path) -> None:

@@ -1,24 +1,23 @@
-"""What the Vulkan test of live moves runs in a process of its own. Prints one JSON document.
+"""What the Vulkan tests of live moves run in a process of its own. Prints one JSON document.
 
-The sample model answers while the slider goes 30 > 8 > 0 > 30; then the next token's
-distribution after each move is held against a run that never moved.
+A model answers while the slider goes all the way and back; then moves at rest; then to a place
+that is not there. Last, the next token's distribution after each move is held against runs that
+never moved.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from moelauncher.core.engine_protocol import (
     Finished,
     GenerateRequest,
     Loaded,
+    LoadFailed,
     LoadRequest,
     TokenEvent,
 )
@@ -26,156 +25,141 @@ from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import ModelFacts, facts_of
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.place_model import place
-from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine.llama_engine import LlamaEngine
-from moelauncher.engine.load_model import LoadedModel, load_weights, make_context
-from moelauncher.engine.native import load_native, log_to
-from moelauncher.engine.stop_flag import StopFlag
 from tests.helpers.engines import GREEDY, run
+from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.vulkan_probe import N_UBATCH, gpus
+from tests.helpers.walked_context import tokens_of, walk
 
 CONTEXT = ContextSettings(n_ctx=256, n_ubatch=N_UBATCH, n_threads=1)
-WAY = (8, 0, 30)
 N_TOKENS = 13
 PROMPT = "The capital of France is"
-#: Tokens that are read under each placement, and of what.
-EACH = 6
+#: Tokens that are read under each placement.
+EACH = 4
 TEXT = (
     "The capital of France is Paris, and the capital of Italy is Rome. Both cities are old, and "
     "many people visit them each year."
 )
 
 
-def request(facts: ModelFacts, stop: int) -> LoadRequest:
-    return LoadRequest(facts.path, place(facts, gpus(), cpu_moe=stop), CONTEXT, keeps_chat=True)
+class Slider:
+    """One model and the stops that its conversations go through."""
+
+    def __init__(self, path: Path, way: tuple[int, ...]) -> None:
+        self.facts: ModelFacts = facts_of([read_header(path)])
+        self.way = way
+
+    def at(self, stop: int) -> LoadRequest:
+        placement = place(self.facts, gpus(), cpu_moe=stop)
+        return LoadRequest(self.facts.path, placement, CONTEXT, keeps_chat=True)
+
+    def nowhere(self) -> LoadRequest:
+        """A device that is not there: only the load itself finds out."""
+        there = self.at(0)
+        gone = replace(there.placement, devices=(PlacementDevice("Nowhere7", None),))
+        return replace(there, placement=gone)
 
 
-def reply(facts: ModelFacts) -> dict[str, Any]:
-    """One reply, a move every three tokens."""
+def reply(engine: LlamaEngine, *moves: LoadRequest) -> dict[str, Any]:
+    """One reply, with a move every three tokens."""
+    number = engine.generate(_ask(PROMPT, N_TOKENS))
+    counts: list[int] = []
+    found: list[dict[str, Any]] = []
+    waiting, text, moving = list(moves), "", False
+    while True:
+        for event in engine.drain(240.0):
+            if isinstance(event, Loaded | LoadFailed):
+                moving = False
+                report = event.report if isinstance(event, Loaded) else event.restored
+                found.append(
+                    {"failed": isinstance(event, LoadFailed), "drawn": len(counts)} | _told(report)
+                )
+            elif isinstance(event, TokenEvent):
+                text += event.text
+                if event.n_tokens > len(counts):
+                    counts.append(event.n_tokens)
+                if waiting and not moving and len(counts) >= 3 * (len(found) + 1):
+                    moving = True
+                    engine.load(waiting.pop(0))
+            elif isinstance(event, Finished) and event.request == number:
+                return {
+                    "counts": counts,
+                    "moves": found,
+                    "text": text,
+                    "prompt_tokens": event.stats.prompt_tokens,
+                    "context_used": event.stats.context_used,
+                }
+
+
+def at_rest(engine: LlamaEngine, slider: Slider) -> dict[str, Any]:
+    """The same moves between two turns, of which the second begins with all of the first."""
+    first = run(engine, _ask(PROMPT, 1))
+    moves = [_told(run(engine, slider.at(stop)).report) for stop in slider.way[1:]]
+    second = run(engine, _ask(PROMPT + " Paris", 2))
+    return {
+        "moves": moves,
+        "first": first.stats.context_used,
+        "cached": second.stats.cached_tokens,
+        "read": second.evaluated,
+    }
+
+
+def _ask(prompt: str, n_tokens: int) -> GenerateRequest:
+    return GenerateRequest(
+        raw_prompt=prompt, sampling=GREEDY, max_tokens=n_tokens, ignore_end_of_generation=True
+    )
+
+
+def _told(report: Any) -> dict[str, Any]:
+    assert report is not None and report.carried is not None
+    return {
+        "stop": report.placement.cpu_moe,
+        "how": report.carried.how,
+        "held": report.carried.n_tokens,
+    }
+
+
+def conversations(slider: Slider) -> dict[str, Any]:
+    """What an engine does with a chat whose model moves, or is to move and cannot."""
     engine = LlamaEngine()
     try:
-        run(engine, request(facts, 30))
-        number = engine.generate(
-            GenerateRequest(
-                raw_prompt=PROMPT,
-                sampling=GREEDY,
-                max_tokens=N_TOKENS,
-                ignore_end_of_generation=True,
-            )
-        )
-        counts: list[int] = []
-        moves: list[dict[str, Any]] = []
-        waiting, text, moving = list(WAY), "", False
-        while True:
-            for event in engine.drain(240.0):
-                if isinstance(event, Loaded):
-                    moving = False
-                    assert event.report.carried is not None
-                    moves.append(
-                        {
-                            "stop": event.report.placement.cpu_moe,
-                            "how": event.report.carried.how,
-                            "held": event.report.carried.n_tokens,
-                            "drawn": len(counts),
-                        }
-                    )
-                elif isinstance(event, TokenEvent):
-                    text += event.text
-                    if event.n_tokens > len(counts):
-                        counts.append(event.n_tokens)
-                    if waiting and not moving and len(counts) >= 3 * (len(moves) + 1):
-                        moving = True
-                        engine.load(request(facts, waiting.pop(0)))
-                elif isinstance(event, Finished) and event.request == number:
-                    return {
-                        "counts": counts,
-                        "moves": moves,
-                        "text": text,
-                        "prompt_tokens": event.stats.prompt_tokens,
-                        "context_used": event.stats.context_used,
-                    }
+        run(engine, slider.at(slider.way[-1]))
+        return {
+            "at_rest": at_rest(engine, slider),
+            "undisturbed": reply(engine),
+            "refused": reply(engine, slider.nowhere()),
+            "itself": reply(engine, slider.at(slider.way[-1])),
+        }
     finally:
         engine.close()
 
 
-class Walker:
-    """A conversation of given tokens that goes from placement to placement."""
-
-    def __init__(self, facts: ModelFacts, stop: int, stack: ExitStack) -> None:
-        self._facts, self._stack = facts, stack
-        self._flag = StopFlag()
-        self._lines: list[tuple[str, str]] = []
-        stack.enter_context(log_to(lambda level, text: self._lines.append((level, text))))
-        self._context: EvaluatedContext | None = None
-        self.go_to(stop)
-
-    def go_to(self, stop: int) -> None:
-        model: LoadedModel = load_weights(
-            load_native(), request(self._facts, stop), lambda _: None, lambda: False, self._lines
-        )
-        self._stack.callback(model.free)
-        made = make_context(model, CONTEXT, self._flag, self._lines)
-        self._stack.callback(made.free)
-        self.model = model
-        if self._context is None:
-            self._context = EvaluatedContext(model, made, self._flag)
-        else:
-            reason = self._context.move_to(model, made, self._context.save(lambda: None))
-            assert reason == "", reason
-
-    def read(self, tokens: list[int]) -> NDArray[np.float64]:
-        """Logarithms of the next token's probabilities, token by token."""
-        assert self._context is not None
-        append = self._context.decoder()
-        for token in tokens:
-            assert append(token)
-        row = self.model.native.lib.llama_get_logits_ith(self._context.handle, -1)
-        logits = np.array(row[: self.model.vocabulary.n_tokens], dtype=np.float64)
-        logits -= logits.max()
-        return logits - np.log(np.exp(logits).sum())
-
-
-def divergences(facts: ModelFacts) -> list[dict[str, float]]:
-    """For every token after each move: KL against an undisturbed run under that placement, and
-    how far the undisturbed runs of the placements seen so far are from it at the same token.
-    """
-    stills: dict[int, list[NDArray[np.float64]]] = {}
-    for stop in {30, *WAY}:
-        with ExitStack() as stack:
-            still = Walker(facts, stop, stack)
-            first, rest = _words(still)
-            still.read(first)
-            stills[stop] = [still.read([word]) for word in rest]
-    found = []
-    with ExitStack() as stack:
-        walker = Walker(facts, 30, stack)
-        first, rest = _words(walker)
-        walker.read(first)
-        seen = [30]
-        for place, word in enumerate(rest):
-            if place % EACH == 0:
-                stop = WAY[place // EACH]
-                walker.go_to(stop)
-                seen.append(stop)
-            here = stills[stop][place]
-            noise = max(_kl(stills[other][place], here) for other in seen)
-            found.append({"stop": stop, "moved": _kl(walker.read([word]), here), "noise": noise})
-    return found
-
-
-def _words(walker: Walker) -> tuple[list[int], list[int]]:
-    """What is read before the first move, and after it: ``EACH`` tokens a move."""
-    words = walker.model.vocabulary.tokenise(TEXT)
-    return words[:5], words[5 : 5 + EACH * len(WAY)]
-
-
-def _kl(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    return float((np.exp(one) * (one - other)).sum())
+def moved(slider: Slider) -> dict[str, Any]:
+    """A reply during which the model goes all the way."""
+    engine = LlamaEngine()
+    try:
+        run(engine, slider.at(slider.way[0]))
+        return reply(engine, *(slider.at(stop) for stop in slider.way[1:]))
+    finally:
+        engine.close()
 
 
 def main() -> None:
-    facts = facts_of([read_header(Path(sys.argv[1]))])
-    answer = {"reply": reply(facts), "divergences": divergences(facts)}
+    kind, path = sys.argv[1], Path(sys.argv[2])
+    if kind == "sample":
+        slider, n_first = Slider(path, (30, 8, 0, 30)), 5
+    else:
+        # Every expert is used. Else two that the router ranks nearly alike change places by
+        # rounding, and that would not be the move's doing. The text exceeds the window.
+        write_tiny_model(path, kind, n_expert_used=8)
+        most = place(facts_of([read_header(path)]), gpus(), cpu_moe=0).of
+        slider, n_first = Slider(path, (most, 1, 0, most)), 80
+    places = {stop: slider.at(stop) for stop in slider.way}
+    tokens = tokens_of(places[0], TEXT)[: n_first + 3 * EACH]
+    answer = {"moved": moved(slider)} | asdict(walk(places, slider.way, tokens, EACH))
+    if kind != "sample":  # which is slow there
+        answer |= conversations(slider)
     print(json.dumps(answer))  # noqa: T201 - its output is its answer
 
 
