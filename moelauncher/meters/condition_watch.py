@@ -12,26 +12,31 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import psutil
 
 from moelauncher.core.machine import GpuReading
 from moelauncher.core.speed.conditions import Conditions
+from moelauncher.meters.power_profile import power_profile
 from moelauncher.meters.process_counters import ProcessCounters, read_counters
 from moelauncher.meters.sleep_clock import asleep_s
 from moelauncher.meters.source import MeterSource, merge_gpus
+from moelauncher.meters.windows_faults import PageReads
 
 _BASELINE_S = 0.7
 _LOOK_EVERY_S = 0.5
-_PROFILE = Path("/sys/firmware/acpi/platform_profile")
 
 
 class MachineWatch:
     """A ``ConditionWatch`` of this machine. Close it at the end."""
 
-    def __init__(self, sources: Sequence[MeterSource]) -> None:
+    def __init__(self, sources: Sequence[MeterSource], page_reads: PageReads | None = None) -> None:
+        """``page_reads`` stands in where a process's own faults are not told; None: on Windows
+        the system's, elsewhere nothing."""
+        if page_reads is None and sys.platform == "win32":
+            page_reads = PageReads()
         self._sources = tuple(sources)
+        self._page_reads = page_reads
         self._spilled_before: int | None = None
         self._held_before: int | None = None
         self._look: _Look | None = None
@@ -48,12 +53,12 @@ class MachineWatch:
     def begin(self, pid: int) -> Callable[[], Conditions]:
         """See ``ConditionWatch``."""
         self._stop()
-        before = _Moment(pid)
+        before = _Moment(pid, self._page_reads)
         self._look = look = _Look(self._gpus, pid)
 
         def finish() -> Conditions:
             look.stop()
-            after = _Moment(pid)
+            after = _Moment(pid, self._page_reads)
             spilled = look.spilled_bytes
             if spilled is not None and self._spilled_before is not None:
                 spilled = max(0, spilled - self._spilled_before)
@@ -66,10 +71,10 @@ class MachineWatch:
                 others_cpu=_others_cpu(before, after),
                 ram_free_bytes=look.ram_free_bytes,
                 read_bytes=_grown(then.read_bytes, own.read_bytes),
-                major_faults=_grown(then.major_faults, own.major_faults),
+                major_faults=_grown(before.major_faults, after.major_faults),
                 swapped_bytes=_grown(before.swap_bytes, after.swap_bytes),
                 on_battery=look.on_battery,
-                power_profile=_power_profile(),
+                power_profile=power_profile(),
                 throttled=tuple(look.throttled),
                 spilled_bytes=spilled,
                 gpu_others=others,
@@ -83,6 +88,8 @@ class MachineWatch:
         self._stop()
         for source in self._sources:
             source.close()
+        if self._page_reads is not None:
+            self._page_reads.close()
 
     def _stop(self) -> None:
         """A run that ended in an error never asked for its conditions."""
@@ -145,7 +152,7 @@ class _Look:
 class _Moment:
     """Counters at one moment; None where the system does not tell."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, page_reads: PageReads | None) -> None:
         self.asleep_s = asleep_s()
         cpu = psutil.cpu_times()
         # Guests are counted in user time already.
@@ -155,6 +162,9 @@ class _Moment:
         with contextlib.suppress(psutil.Error, OSError, RuntimeError):
             self.swap_bytes = int(psutil.swap_memory().used)
         self.process = read_counters(pid) if pid else ProcessCounters()
+        self.major_faults = self.process.major_faults
+        if self.major_faults is None and page_reads is not None:
+            self.major_faults = page_reads.count()
 
 
 def _others_cpu(before: _Moment, after: _Moment) -> float | None:
@@ -175,12 +185,6 @@ def _on_battery() -> bool | None:
         battery = psutil.sensors_battery()
         return None if battery is None else not battery.power_plugged
     return None
-
-
-def _power_profile() -> str:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return _PROFILE.read_text(encoding="utf-8").strip()
-    return ""
 
 
 def _spilled(gpus: Sequence[GpuReading]) -> int | None:

@@ -37,7 +37,7 @@ def read_counters(pid: int) -> ProcessCounters:
 
 
 def _major_faults(pid: int) -> int | None:
-    """Windows counts all faults together, which says nothing of the disk."""
+    """Windows counts all faults together, which says nothing of the disk (windows_faults.py)."""
     if sys.platform != "linux":
         return None
     with contextlib.suppress(OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The Windows calls behind ``windows_pdh.py``: PDH queries and DXGI adapters, through ctypes.
+"""The Windows calls behind ``windows_pdh.py`` and ``windows_faults.py``: PDH queries, DXGI adapters.
 
 Thin on purpose: nothing here decides anything. Importing it works everywhere; making a
 :class:`WindowsCounters` works on Windows only.
@@ -14,6 +14,8 @@ from typing import Any
 _PDH_MORE_DATA = 0x800007D2
 _PDH_FMT_LARGE = 0x00000400
 _DXGI_ADAPTER_FLAG_SOFTWARE = 2
+#: Status of a value: valid data, new data.
+_SOUND = (0, 1)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,19 @@ class _CounterItem(ctypes.Structure):
     """PDH_FMT_COUNTERVALUE_ITEM_W."""
 
     _fields_ = [("name", ctypes.c_wchar_p), ("value", _CounterValue)]
+
+
+class _RawCounter(ctypes.Structure):
+    """PDH_RAW_COUNTER."""
+
+    _fields_ = [
+        ("status", ctypes.c_uint32),
+        ("time_low", ctypes.c_uint32),
+        ("time_high", ctypes.c_uint32),
+        ("first", ctypes.c_int64),
+        ("second", ctypes.c_int64),
+        ("multi_count", ctypes.c_uint32),
+    ]
 
 
 class _Luid(ctypes.Structure):
@@ -77,6 +92,7 @@ class WindowsCounters:
             "PdhAddEnglishCounterW",
             "PdhCollectQueryData",
             "PdhGetFormattedCounterArrayW",
+            "PdhGetRawCounterValue",
             "PdhCloseQuery",
         ):
             getattr(self._pdh, name).restype = ctypes.c_uint32
@@ -93,12 +109,23 @@ class WindowsCounters:
                 self._counters[path] = counter
         if not self._counters:
             self.close()
-            raise OSError("this Windows has no GPU memory counters")
+            raise OSError("this Windows has none of these counters")
 
     def collect(self) -> Mapping[str, Mapping[str, int]]:
         """All counters of one moment."""
         _check(self._pdh.PdhCollectQueryData(self._query))
         return {path: self._values(counter) for path, counter in self._counters.items()}
+
+    def collect_raw(self) -> dict[str, int]:
+        """What each counter without instances has counted so far, all of one moment."""
+        _check(self._pdh.PdhCollectQueryData(self._query))
+        found = {}
+        for path, counter in self._counters.items():
+            raw = _RawCounter()
+            status = self._pdh.PdhGetRawCounterValue(counter, None, ctypes.byref(raw))
+            if status == 0 and raw.status in _SOUND:
+                found[path] = int(raw.first)
+        return found
 
     def close(self) -> None:
         """Close the query."""
@@ -126,7 +153,7 @@ class WindowsCounters:
                 return {
                     items[i].name: items[i].value.value
                     for i in range(count.value)
-                    if items[i].value.status in (0, 1)  # valid data, new data
+                    if items[i].value.status in _SOUND
                 }
         return {}
 

@@ -1,4 +1,4 @@
-"""Stand-ins for pdh.dll and dxgi.dll, compiled by the test, so the real ctypes calls run.
+"""Stand-ins for pdh.dll, dxgi.dll and powrprof.dll, compiled by the test: real ctypes calls run.
 
 One adapter of hardware and one of software; counters with one instance each, whose number
 grows between the two calls that PDH needs. Widths are this system's own, but for the
@@ -50,6 +50,16 @@ status_t PdhGetFormattedCounterArrayW(void *counter, uint32_t format, uint32_t *
     items[1].value.status = 0xC0000BBA; items[1].value.value = 99;
     return 0;
 }
+typedef struct {
+    uint32_t status, time_low, time_high; int64_t first, second; uint32_t multi_count;
+} raw_t;
+status_t PdhGetRawCounterValue(void *counter, uint32_t *type, raw_t *raw) {
+    static int64_t reads = 5000000000;
+    int index = (uintptr_t)counter & 0xff;
+    if (wcscmp(paths[index], L"\\Memory\\Page Reads/sec")) return 0xC0000BBC;
+    raw->status = 1; raw->first = reads += 700; raw->second = -1; raw->multi_count = 0;
+    return 0;
+}
 status_t PdhCloseQuery(void *query) { stub_closed++; return 0; }
 
 typedef struct {
@@ -87,11 +97,26 @@ int32_t CreateDXGIFactory1(const uint8_t *iid, object_t **result) {
     *result = &factory;
     return 0;
 }
+
+int stub_freed;
+static const uint8_t balanced[16] = {0x22, 0x42, 0x1b, 0x38, 0x94, 0xf6, 0xf0, 0x41,
+                                     0x96, 0x85, 0xff, 0x5b, 0xb2, 0x60, 0xdf, 0x2e};
+static const uint8_t efficiency[16] = {0x77, 0xc7, 0x1c, 0x96, 0x47, 0x25, 0x9d, 0x4f,
+                                       0x81, 0x74, 0x7d, 0x86, 0x18, 0x1b, 0x8a, 0x7a};
+uint32_t PowerGetActiveScheme(void *root, uint8_t **scheme) {
+    if (root) return 87;
+    *scheme = malloc(16); memcpy(*scheme, balanced, 16);
+    return 0;
+}
+uint32_t PowerGetEffectiveOverlayScheme(uint8_t *scheme) {
+    memcpy(scheme, efficiency, 16); return 0;
+}
+void *LocalFree(void *memory) { free(memory); stub_freed++; return 0; }
 """
 
 
 def build_stub(folder: Path) -> Path:
-    """Compile both as one library; returns its path."""
+    """Compile all as one library; returns its path."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     assert compiler, "a C compiler is needed (Debian: apt install gcc)"
     source = folder / "windows_stub.c"

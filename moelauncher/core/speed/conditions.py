@@ -30,7 +30,8 @@ class Conditions:
     others_cpu: float | None = None  # 0..1 of all cores, by other programs
     ram_free_bytes: int | None = None
     read_bytes: int | None = None  # from the disk, by the run's own process
-    major_faults: int | None = None  # pages of it that had to come from the disk
+    #: Reads of pages from the disk: its own, on Windows those of all programs.
+    major_faults: int | None = None
     swapped_bytes: int | None = None  # more in the swap than before
     on_battery: bool | None = None
     power_profile: str = ""
