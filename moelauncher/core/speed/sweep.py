@@ -356,7 +356,7 @@ class Sweep:
         return None
 
     def _unseen(self, beliefs: SweepBeliefs) -> int | None:
-        """The middle of a wide gap beside the best stop, or above where memory runs out."""
+        """What lies unseen beside the best stop, in a gap beside the top, or where memory ends."""
         tried = sorted({*self._rates, *self._failed})
         at = tried.index(beliefs.best)
         lowest = tried.index(min(self._rates))
@@ -365,7 +365,8 @@ class Sweep:
             low = tried[right - 1] if right > 0 else -1
             high = tried[right] if right < len(tried) else self._last + 1
             inside = [stop for stop in self._stops if low < stop < high]
-            wide = 0 if right == lowest else 1
-            if len(inside) > wide and beliefs.may_gain(inside):
+            # Between two that are equal may lie a peak that is one stop wide.
+            least = 1 if right in (lowest, at, at + 1) else 2
+            if len(inside) >= least and beliefs.may_gain(inside):
                 return inside[len(inside) // 2]
         return None
