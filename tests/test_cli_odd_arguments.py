@@ -68,7 +68,7 @@ def test_bench_says_which_placements_are_the_same(model: Path, tmp_path: Path) -
     )
     assert ran.status == 0, ran.err
     assert len(ran.out.splitlines()) == 1
-    assert "4 is a placement that was measured already." in ran.err
+    assert "4 is the same placement as all, so it is measured once." in ran.err
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="a device that only Linux has")

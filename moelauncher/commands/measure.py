@@ -107,16 +107,20 @@ def _cases(
     session: Session, wishes: tuple[int | str, ...], split: Placement | None
 ) -> Iterator[BenchCase]:
     """One case a placement; two wishes that mean the same one are measured once."""
-    seen: set[object] = set()
+    seen: dict[object, int | str] = {}
     for wish in wishes:
         plan = session.plan(wish)
         placement = plan.placement
         # Without a GPU every stop is the same.
         place = (placement.layer_devices, placement.patterns)
         if place in seen:
-            note(tr("{wish} is a placement that was measured already.").format(wish=wish))
+            note(
+                tr("{wish} is the same placement as {other}, so it is measured once.").format(
+                    wish=wish, other=seen[place]
+                )
+            )
             continue
-        seen.add(place)
+        seen[place] = wish
         yield _case(session, plan)
     if split is not None:
         yield _case(session, Plan(split, None))

@@ -15,6 +15,7 @@ from moelauncher.core.speed.bench_row import BenchRow, spread_note
 from moelauncher.core.speed.levers import levers_document
 from moelauncher.core.speed.measurement import LAYERS, Measurement
 from moelauncher.core.speed.measurement_store import MeasurementStore
+from moelauncher.core.speed.remarks import each_once
 from moelauncher.core.speed.split_search import LAYER_SPLIT, SplitSearch
 from moelauncher.core.speed.tune_events import Decided, Failed, Measured, Visiting, setting_of
 from moelauncher.core.speed.tune_text import decision_text
@@ -185,7 +186,7 @@ def _rows(runs: list[Measurement]) -> Iterator[BenchRow]:
         known = tuple(rate for rate in rates if rate is not None)
         if not n_tokens or not known or not statistics.median(known):
             continue
-        notes = list(dict.fromkeys(text for one in runs for text in one.notes))
+        notes = each_once((text for one in runs for text in one.notes), len(runs))
         if spread := spread_note(known):
             notes.append(spread)
         yield BenchRow(

@@ -30,6 +30,7 @@ from moelauncher.core.engine_protocol import (
 from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.resources import read_text_resource
 from moelauncher.core.speed.bench_row import BenchRow, spread_note
+from moelauncher.core.speed.remarks import each_once
 from moelauncher.core.translate import tr
 
 _DRAIN_S = 0.05
@@ -143,7 +144,7 @@ class BenchRun:
                 disturbance, remarks = observer.end(case, report, run)
                 if disturbance:
                     left_out.append(len(runs))
-                seen += filter(None, (disturbance, *remarks))
+                seen += dict.fromkeys(filter(None, (disturbance, *remarks)))
             runs.append(run)
         step(n_repeats, n_repeats)
         vram, ram = memory_taken(case, report)
@@ -151,7 +152,7 @@ class BenchRun:
         for test, n_tokens, depth in (("pp", n_prompt, 0), ("tg", n_generate, n_depth)):
             if n_tokens:
                 rates = tuple(_rate(run, test) for run in runs)
-                notes = (*_notes(report, runs, rates, n_depth), *dict.fromkeys(seen))
+                notes = (*_notes(report, runs, rates, n_depth), *each_once(seen, n_repeats))
                 yield BenchRow(
                     placement.cpu_moe,
                     test,

@@ -6,9 +6,8 @@ begun, and :class:`Series` for the plot. Pure; any thread.
 
 from __future__ import annotations
 
-import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from moelauncher.core.speed.measurement import (
@@ -20,9 +19,8 @@ from moelauncher.core.speed.measurement import (
     StopSpeed,
     stop_speeds,
 )
+from moelauncher.core.speed.remarks import each_once
 from moelauncher.core.translate import tr
-
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -65,31 +63,16 @@ class MeasuredRow:
     def remarks(self) -> tuple[str, ...]:
         """What was seen, each once; first why repeats are left out of the median."""
         left_out = [one.disturbance for one in self.repeats if one.disturbance]
-        texts = _each_once(left_out)
+        texts = each_once(left_out)
         if left_out and len(left_out) < len(self.repeats):
             texts.insert(0, tr("{n} left out:").format(n=len(left_out)))
         notes = (note for one in self.repeats for note in one.notes)
-        return (*texts, *_each_once(note for note in notes if note not in left_out))
+        return (*texts, *each_once(note for note in notes if note not in left_out))
 
     @property
     def vram_bytes(self) -> int | None:
         """Of the newest repeat."""
         return self.repeats[-1].vram_bytes
-
-
-def _each_once(texts: Iterable[str]) -> list[str]:
-    """Every text once, in order; those that differ in their one number become one with a range."""
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        one_number = len(_NUMBER.findall(text)) == 1
-        alike.setdefault(_NUMBER.sub("#", text) if one_number else text, []).append(text)
-    return [_with_range(group) if len(set(group)) > 1 else group[0] for group in alike.values()]
-
-
-def _with_range(texts: Sequence[str]) -> str:
-    numbers = [number for text in texts for number in _NUMBER.findall(text)]
-    numbers.sort(key=lambda number: float(number.replace(",", "")))
-    return _NUMBER.sub(f"{numbers[0]}–{numbers[-1]}", texts[0])
 
 
 def middle_and_spread(rates: Sequence[float]) -> tuple[float, float] | None:

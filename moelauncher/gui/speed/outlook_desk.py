@@ -18,7 +18,7 @@ from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.core.memory.placement import RAM
 from moelauncher.core.speed.device_bandwidth import BandwidthFile, Bandwidths
 from moelauncher.core.speed.measurement import StopSpeed
-from moelauncher.core.speed.speed_estimate import DEPTH_TOKENS, MODEL, SpeedBasis, basis_text
+from moelauncher.core.speed.speed_estimate import DEPTH_TOKENS, MODEL, USUAL, SpeedBasis, basis_text
 from moelauncher.core.speed.speed_outlook import SpeedOutlook, speed_outlook
 from moelauncher.core.speed.speed_prediction import (
     SpeedModel,
@@ -172,9 +172,15 @@ class OutlookDesk(QObject):
             "experts in RAM are not slow."
         ).format(bus=format_bytes(round(read.bus_bytes)))
         rate, why = self._expected(read, plan)
+        guessed = self._basis.kind == USUAL
         if rate:
-            tip += "\n" + self.tr("{rate} expected: {why}.").format(rate=rate, why=why)
-        self._window.speed.set_traffic(text, tip, rate.rpartition(" ")[0])
+            told = (
+                self.tr("{rate} is a rough guess: {why}.")
+                if guessed
+                else self.tr("{rate} expected: {why}.")
+            )
+            tip += "\n" + told.format(rate=rate, why=why)
+        self._window.speed.set_traffic(text, tip, rate.rpartition(" ")[0], guessed=guessed)
 
     def _read(self, facts: ModelFacts, plan: LaunchPlan) -> TokenTraffic:
         """What a token reads where the model will lie: not on a GPU that is only imagined."""
@@ -185,6 +191,11 @@ class OutlookDesk(QObject):
         depth = min(DEPTH_TOKENS, context.n_ctx)
         return token_traffic(facts, placement, expected, context.n_ctx, depth)
 
+    @property
+    def _basis(self) -> SpeedBasis:
+        """What the speeds in view rest on."""
+        return self.basis if self._outlook is None else self._outlook.basis
+
     def _expected(self, read: TokenTraffic, plan: LaunchPlan) -> tuple[str, str]:
         """The speed to expect of the placement in view, and what that rests on.
 
@@ -192,7 +203,7 @@ class OutlookDesk(QObject):
         """
         if plan.forecast.streams_from_disk or not plan.forecast.fits:
             return "", ""
-        basis = self.basis if self._outlook is None else self._outlook.basis
+        basis = self._basis
         rate = format_rate(basis.model.tok_s(read))
         if basis.kind != MODEL:
             rate = f"≈ {rate}"

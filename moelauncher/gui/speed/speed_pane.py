@@ -126,7 +126,11 @@ class SpeedPane(Pane):
         # Of one width, with or without figures, so that the note beside them never moves.
         widest = max(
             self.average.fontMetrics().horizontalAdvance(text.format(rate="≈ 88.8"))
-            for text in (self.tr("average {rate}"), self.tr("expected {rate}"))
+            for text in (
+                self.tr("average {rate}"),
+                self.tr("expected {rate}"),
+                self.tr("rough guess {rate}"),
+            )
         )
         self.average.setFixedWidth(widest + HALF)
         row.addWidget(self.average)
@@ -288,13 +292,16 @@ class SpeedPane(Pane):
         self.history.shade(start_s, end_s)
         self._changed()
 
-    def set_traffic(self, note: str, tip: str = "", expected: str = "") -> None:
+    def set_traffic(
+        self, note: str, tip: str = "", expected: str = "", *, guessed: bool = False
+    ) -> None:
         """What a token reads and moves ("0.9 GiB VRAM, ..."), what that means, and the speed to
-        expect of it ("≈ 36.9")."""
+        expect of it ("≈ 36.9"), ``guessed`` where nothing is known of this machine yet."""
         self.note.set_text(note)
         self.note.setToolTip(tip)
         self.average.setToolTip(tip)
-        self._expected = self.tr("expected {rate}").format(rate=expected) if expected else ""
+        told = self.tr("rough guess {rate}") if guessed else self.tr("expected {rate}")
+        self._expected = told.format(rate=expected) if expected else ""
         self._show_figures()
 
     def set_summary(self, rate: float | None, average: float | None = None) -> None:

@@ -20,6 +20,7 @@ from moelauncher.core.speed.measurement import (
     Measurement,
     stop_speeds,
 )
+from moelauncher.core.speed.remarks import each_once
 from moelauncher.core.speed.split_search import LAYER_SPLIT, SplitSearch, split_stop
 from moelauncher.core.speed.sweep import SweepDecision
 from moelauncher.core.speed.tune_events import (
@@ -213,8 +214,8 @@ class TuneDesk(QObject):
         one = counted[0]
         # One repeat has no spread.
         spread = f" ± {one.mad:.2f}" if len(one.rates) > 1 else ""
-        remarks = list(
-            dict.fromkeys(text for run in runs for text in (run.disturbance, *run.notes) if text)
+        remarks = each_once(
+            text for run in runs for text in dict.fromkeys((run.disturbance, *run.notes)) if text
         )
         if one.n_disturbed:
             remarks.insert(0, self.tr("{n} left out:").format(n=one.n_disturbed))
