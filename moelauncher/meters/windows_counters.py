@@ -1,4 +1,4 @@
-"""The Windows calls behind ``windows_pdh.py`` and ``windows_faults.py``: PDH queries, DXGI adapters.
+"""The Windows calls behind ``windows_pdh.py`` and ``windows_faults.py``: PDH, and DXGI adapters.
 
 Thin on purpose: nothing here decides anything. Importing it works everywhere; making a
 :class:`WindowsCounters` works on Windows only.

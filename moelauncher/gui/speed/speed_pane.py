@@ -129,7 +129,7 @@ class SpeedPane(Pane):
             for text in (
                 self.tr("average {rate}"),
                 self.tr("expected {rate}"),
-                self.tr("rough guess {rate}"),
+                self.tr("guess {rate}"),
             )
         )
         self.average.setFixedWidth(widest + HALF)
@@ -300,7 +300,7 @@ class SpeedPane(Pane):
         self.note.set_text(note)
         self.note.setToolTip(tip)
         self.average.setToolTip(tip)
-        told = self.tr("rough guess {rate}") if guessed else self.tr("expected {rate}")
+        told = self.tr("guess {rate}") if guessed else self.tr("expected {rate}")
         self._expected = told.format(rate=expected) if expected else ""
         self._show_figures()
 

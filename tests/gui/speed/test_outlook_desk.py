@@ -45,7 +45,7 @@ def test_the_figures_say_what_to_expect_and_why(window: ScriptedWindow) -> None:
     assert "is a rough guess" in note.toolTip()
     assert "usual hardware" in note.toolTip()
     assert "cross the bus" in note.toolTip()
-    assert window.window.speed.average.text().startswith("rough guess ≈ ")
+    assert window.window.speed.average.text().startswith("guess ≈ ")
 
 
 def test_no_speed_is_promised_of_what_does_not_fit(window: ScriptedWindow) -> None:
