@@ -1,4 +1,4 @@
-"""Chats are kept, found and never lost, whatever the file looks like."""
+"""Chats are kept, found and never lost."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from moelauncher.core.speed.chat_speeds import LEAST_TOKENS, speed_text, with_reply
@@ -29,3 +31,16 @@ def test_what_says_little_is_not_kept(tok_s: float | None, n_tokens: int) -> Non
 def test_nonsense_says_nothing(stored: object) -> None:
     assert speed_text(stored, "/m") == ""
     assert with_reply(stored, "/m", 5.0, 100, 0, 0) is not None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"tok_s": tok_s} for tok_s in ("9", True, 0, -1.0, math.nan, None)),
+        *({name: number} for name in ("cpu_moe", "of") for number in (True, "2", 2.0, None)),
+    ],
+)
+def test_one_wrong_value_makes_the_whole_nonsense(wrong: dict[str, object]) -> None:
+    stored = {"tok_s": 9, "cpu_moe": 2, "of": 4}
+    assert known_reply({"/m": stored}, "/m") == (9.0, 2, 4)
+    assert known_reply({"/m": stored | wrong}, "/m") is None
