@@ -6,7 +6,12 @@ import math
 
 import pytest
 
-from moelauncher.core.speed.chat_speeds import LEAST_TOKENS, speed_text, with_reply
+from moelauncher.core.speed.chat_speeds import (
+    LEAST_TOKENS,
+    known_reply,
+    speed_text,
+    with_reply,
+)
 
 
 def test_the_fastest_reply_is_kept() -> None:
