@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -147,6 +149,7 @@ def test_unused_gpu_is_said_at_once_and_the_doctor_is_a_click_away(
 
     monkeypatch.setattr(program, "see_gpus_at_start", sightings)
     driver = start("--demo")
+    driver.program.watch_run()  # as every start of the program does
     driver.wait(lambda: "GeForce RTX 4070" in driver.status_text())
     assert "driver crashes" in driver.status_text()
     driver.program.window.status.offer.click()
@@ -154,3 +157,23 @@ def test_unused_gpu_is_said_at_once_and_the_doctor_is_a_click_away(
     assert not doctor.isHidden()
     driver.wait(doctor.copy.isEnabled)
     doctor.close()
+
+
+def test_abrupt_end_of_the_last_run_weighs_more_than_an_unused_gpu(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    logs = tmp_path / "base" / "logs"
+    logs.mkdir(parents=True)
+    (logs / f"running-{ended.pid}.json").write_text(json.dumps({"pid": ended.pid}), "utf-8")
+    monkeypatch.setattr(
+        program, "see_gpus_at_start", lambda child: replace(SIGHTINGS, devices=(CPU,))
+    )
+    driver = start("--demo")
+    told: list[str] = []
+    driver.program._advice.advice.connect(told.append)
+    driver.program.watch_run()
+    driver.wait(lambda: bool(told))
+    assert "GeForce RTX 4070" in told[0]
+    assert "ended abruptly" in driver.status_text()
