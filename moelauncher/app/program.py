@@ -9,7 +9,6 @@ import argparse
 import logging
 import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
@@ -53,8 +52,8 @@ _log = logging.getLogger(__name__)
 
 #: The plot's library takes half a second to import: what is to be read comes first.
 PLOT_AFTER_MS = 150
-#: It also waits for the list's first rows to be all there, but no longer than this.
-PLOT_WAITS_MS = 2000
+#: It also waits for the list's first rows to be all there, but no more often than this.
+PLOT_WAITS = 14
 
 
 class Program(QObject):
@@ -74,6 +73,9 @@ class Program(QObject):
         self._last_run: LastRun | None = None
         self._later_starts: LaterStarts | None = None
         self._paths = app_paths(arguments.basedir)
+        self._plot_waits = 0
+        self._plot_later = QTimer(self, singleShot=True, interval=PLOT_AFTER_MS)
+        self._plot_later.timeout.connect(self._build_plot)
         self._log = LogSetup(self._paths.log_file)
         self._settings = Settings.load(self._paths.settings_file)
         self._state = StateFile(self._paths.window_file)
@@ -127,6 +129,7 @@ class Program(QObject):
         if self._closed:
             return
         self._closed = True
+        self._plot_later.stop()
         self._state.set("window", self.window.state())
         if self._later_starts is not None:
             self._later_starts.close()
@@ -198,7 +201,7 @@ class Program(QObject):
             self.session.library.sample.build()
         # On this thread: pyqtgraph's import touches every Qt class, and PySide makes those at
         # first use, which two threads at once do not survive.
-        QTimer.singleShot(PLOT_AFTER_MS, self, self._build_plot)
+        self._plot_later.start()
         if self._arguments.screenshot is not None:
             from moelauncher.gui.screenshot import Screenshot
 
@@ -211,14 +214,12 @@ class Program(QObject):
             self.session.state is SessionState.SELECTED if wants_model else True
         )
 
-    def _build_plot(self, waited_ms: int = 0) -> None:
-        if self._closed:
-            return
-        if self.session.library.is_scanning and waited_ms < PLOT_WAITS_MS:
-            later = partial(self._build_plot, waited_ms + PLOT_AFTER_MS)
-            QTimer.singleShot(PLOT_AFTER_MS, self, later)
-            return
-        self.window.speed.build_plot()
+    def _build_plot(self) -> None:
+        self._plot_waits += 1
+        if self.session.library.is_scanning and self._plot_waits < PLOT_WAITS:
+            self._plot_later.start()
+        else:
+            self.window.speed.build_plot()
 
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)
