@@ -136,11 +136,24 @@ def temperature(text: str) -> float:
     return value
 
 
+def named_path(text: str) -> Path:
+    """The argparse type of a file or folder. An empty text, as a script with an unset variable
+    gives, would be the current folder.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError(tr("a path is expected, and an empty text was given."))
+    return Path(text)
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL or --demo, one of them."""
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "model", metavar="MODEL", nargs="?", type=Path, help="a GGUF file, any part of a split one"
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        type=named_path,
+        help="a GGUF file, any part of a split one",
     )
     which.add_argument(
         "--demo", action="store_true", help="the sample model, built at the first use"
@@ -275,14 +288,14 @@ def add_basedir(parser: argparse.ArgumentParser) -> None:
 def add_window_arguments(parser: argparse.ArgumentParser) -> None:
     """What the window is told on the command line."""
     parser.add_argument(
-        "model", metavar="MODEL.gguf", nargs="?", type=Path, help="the model to select"
+        "model", metavar="MODEL.gguf", nargs="?", type=named_path, help="the model to select"
     )
     parser.add_argument("--demo", action="store_true", help="select the sample model")
     add_basedir(parser)
     ends = parser.add_mutually_exclusive_group()
     ends.add_argument(
         "--screenshot",
-        type=Path,
+        type=named_path,
         metavar="FILE.png",
         help="save a picture of the window once all is shown, and end",
     )

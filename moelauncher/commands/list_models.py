@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from moelauncher.commands.arguments import add_json
+from moelauncher.commands.arguments import add_json, named_path
 from moelauncher.commands.terminal import note, out, out_json, table
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.files.header_cache import HeaderCache
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folders",
         metavar="DIR",
         nargs="*",
-        type=Path,
+        type=named_path,
         help="folders or files to look at (the window's folders)",
     )
     add_json(parser)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--import",
         dest="imported",
-        type=Path,
+        type=arguments.named_path,
         action="append",
         default=[],
         metavar="FILE.json",

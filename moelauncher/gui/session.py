@@ -334,16 +334,24 @@ class Session(QObject):
     # The engine's events
 
     def _on_events(self, events: list[EngineEvent]) -> None:
-        for event in events:
-            if isinstance(event, NativeLog):
-                self._log.take(event)
-            elif isinstance(event, LoadEvent):
-                self._loads.on_event(event)
-            elif isinstance(event, ReplyEvent):
-                self._replies.on_event(event)
-            elif isinstance(event, ChatKept):
-                self.sleep.kept(event.request)
+        for at, event in enumerate(events):
+            try:
+                self._on_event(event)
+            except Exception:
+                # One fault must not swallow a load's or a reply's end that came with it.
+                self._on_events(events[at + 1 :])
+                raise
         self._replies.flush()
+
+    def _on_event(self, event: EngineEvent) -> None:
+        if isinstance(event, NativeLog):
+            self._log.take(event)
+        elif isinstance(event, LoadEvent):
+            self._loads.on_event(event)
+        elif isinstance(event, ReplyEvent):
+            self._replies.on_event(event)
+        elif isinstance(event, ChatKept):
+            self.sleep.kept(event.request)
 
     def _branch_changed(self) -> None:
         self._replies.branch_changed()
