@@ -298,10 +298,13 @@ def test_many_single_files_look_into_their_folder_once(
 
 
 def test_shards_keep_the_case_of_their_names(tmp_path: Path) -> None:
-    write_tiny_model(tmp_path / "m.gguf", "moe", split_max_tensors=20)
-    for path in tmp_path.iterdir():
-        path.rename(path.with_name(path.name.upper()))
-    (entry,) = scan([tmp_path])
+    # Into another folder: in its own, Wine takes a name in capitals for the one that is there.
+    write_tiny_model(tmp_path / "written" / "m.gguf", "moe", split_max_tensors=20)
+    shouted = tmp_path / "shouted"
+    shouted.mkdir()
+    for path in (tmp_path / "written").iterdir():
+        path.rename(shouted / path.name.upper())
+    (entry,) = scan([shouted])
     assert len(entry.files) == 3
     assert "names in small letters: -00001-of-00003.gguf" in entry.problem
     assert not entry.offered, "llama.cpp would not load it"
