@@ -10,6 +10,7 @@ import platform
 import sys
 from pathlib import Path
 
+import bare_root
 import bundle_build
 import bundle_engine
 import dev_llama
@@ -59,6 +60,12 @@ def build_linux(options: argparse.Namespace) -> None:
         program = bundle / "moelauncher"
         smoke.run_smoke(Plan(program, places.work / "smoke", environment=smoke.screen_here()))
         smoke.check_portable(program, places.work / "smoke-portable")
+        if not options.only_bundle:
+            # What is published must run where nothing is installed.
+            if reason := bare_root.can_make():
+                say(f"      not tried on a bare system: {reason}")
+            else:
+                smoke.run_in_bare_roots(program, places.work / "smoke-bare")
     if not options.only_bundle:
         steps.begin("Packages and checksums")
         files = linux_packages.make_packages(

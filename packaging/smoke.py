@@ -36,6 +36,8 @@ ANSWER = "Paris"
 LATER_MODEL = "größe 2.gguf"
 #: Of Qt where it paints into memory: a window there cannot come to the front.
 _NO_FRONT = "This plugin does not support raise()"
+#: Wine lacks those of GPU memory.
+_NO_COUNTERS = "PDH: this Windows has none of these counters"
 _MAPPED_EXPERTS = "tensor overrides to CPU are used with mmap"
 #: Inside a bare root.
 _PROGRAM_THERE, _WORK_THERE = "/opt/moelauncher", "/work"
@@ -156,6 +158,12 @@ def _check_logs(folder: Path, expected: Sequence[str]) -> None:
 # ------------------------------------------------------------------------- a bare system
 
 
+def run_in_bare_roots(program: Path, work: Path) -> None:
+    """:func:`run_in_bare_root` without a Vulkan driver, then with one."""
+    run_in_bare_root(program, work / "plain", vulkan=False)
+    run_in_bare_root(program, work / "vulkan", vulkan=True)
+
+
 def run_in_bare_root(program: Path, work: Path, *, vulkan: bool) -> None:
     """The same on a system without Python, Qt or compiler, on an X screen of its own."""
     if reason := bare_root.can_make():
@@ -197,8 +205,7 @@ def run_on_windows(program: Path, work: Path, prefix: wine_run.Prefix | None = N
         run_smoke(Plan(program, work, commands_program=str(commands)), "Windows")
         return
     variables = prefix.environment()
-    # Wine has no such counters.
-    expected = ("PDH: this Windows has no GPU memory counters",)
+    expected = (_NO_COUNTERS,)
     with (
         x_screen() as display,
         wine_run.awake({**variables, "DISPLAY": display}),
@@ -288,8 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 0
             run_smoke(Plan(program, Path(work) / "here", environment=screen_here()))
             if options.bare_root:
-                run_in_bare_root(program, Path(work) / "bare", vulkan=False)
-                run_in_bare_root(program, Path(work) / "bare-vulkan", vulkan=True)
+                run_in_bare_roots(program, Path(work) / "bare")
     except DevError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1

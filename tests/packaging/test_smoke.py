@@ -137,3 +137,10 @@ def test_entering_a_root_mounts_only_what_is_named(tmp_path: Path) -> None:
     assert command[-7:] == [str(tmp_path), "/a b", "/opt/x", "rw", "--", "env", "A=1"]
     command = bare_root.enter_command(tmp_path, {Path("/a b"): "/opt/x"}, [], [Path("/a b")])
     assert command[-4:] == ["/a b", "/opt/x", "ro", "--"]
+
+
+def test_what_is_expected_of_wine_is_what_the_program_says() -> None:
+    source, _, text = smoke._NO_COUNTERS.partition(": ")
+    meters = Path(__file__).parents[2] / "moelauncher" / "meters"
+    assert f'"{text}"' in (meters / "windows_counters.py").read_text(encoding="utf-8")
+    assert source in (meters / "windows_pdh.py").read_text(encoding="utf-8")
