@@ -23,7 +23,6 @@ class FocusRing(QWidget):
 
     def __init__(self, watched: QWidget) -> None:
         super().__init__(watched)
-        self._watched = watched
         self.setObjectName("focusRing")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
@@ -38,7 +37,9 @@ class FocusRing(QWidget):
         return False
 
     def _cover(self) -> None:
-        self.setGeometry(self._watched.rect())
+        parent = self.parentWidget()
+        assert parent is not None
+        self.setGeometry(parent.rect())
         self.raise_()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -54,3 +56,19 @@ def test_the_ring_follows_the_size_and_lets_clicks_through(fields, qtbot) -> Non
     large.window().resize(500, 300)
     qtbot.waitUntil(lambda: ring.geometry() == large.rect() and large.width() > 400)
     assert ring.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+
+
+def test_a_program_that_ends_with_its_window_open_ends_in_order() -> None:
+    script = (
+        "from PySide6.QtWidgets import QApplication, QTextEdit\n"
+        "from moelauncher.gui.controls.focus_ring import FocusRing\n"
+        "def main():\n"
+        "    app = QApplication([])\n"
+        "    watched = QTextEdit()\n"
+        "    watched.ring = FocusRing(watched)\n"
+        "    watched.show()\n"
+        "    app.processEvents()\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    assert ended.returncode == 0
