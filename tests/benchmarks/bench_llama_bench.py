@@ -3,7 +3,8 @@
 Run: ``python -m tests.benchmarks.bench_llama_bench [MODEL.gguf] [--turns N]``. Wants a quiet
 machine. Prints the rates of both, and the median of the ratios of all turns (0.97 and more is
 wanted). Both are processes of their own, and take turns (A B, B A): what else the machine does
-falls on both alike. llama-bench gets exactly the command that ``measurements --md`` would print.
+falls on both alike. The rate of a turn is the median of its repeats. llama-bench gets exactly the
+command that ``measurements --md`` would print.
 
 Where the build cache has none, llama-bench is compiled once from the llama.cpp sources that
 llama-cpp-python's source package carries, as that package compiles itself (CMake and a compiler
@@ -87,7 +88,8 @@ class Turns:
         options = self._options
         command = [sys.executable, "-m", "moelauncher", "bench", str(options.model), "--json"]
         command += ["--basedir", str(self._base), "--cpu-moe", options.cpu_moe]
-        command += ["--pp", str(options.depth), "--tg", str(options.tokens), "--repeat", "1"]
+        command += ["--pp", str(options.depth), "--tg", str(options.tokens)]
+        command += ["--repeat", str(options.repeats)]
         command += ["--ctx", str(options.depth + options.tokens + 64)]
         command += ["--threads", str(options.threads)]
         last = _output(command).splitlines()[-1]
@@ -99,11 +101,13 @@ class Turns:
     def theirs(self) -> float:
         """tok/s of llama-bench under the same setting."""
         assert self._measured is not None  # ours goes first
-        command = shlex.split(measured_commands(self._facts, self._measured, 1, windows=False)[-1])
+        command = shlex.split(
+            measured_commands(self._facts, self._measured, self._options.repeats, windows=False)[-1]
+        )
         command[0] = str(self._program)
         command[command.index("-m") + 1] = str(self._options.model)
         (row,) = json.loads(_output([*command, "-o", "json"]))
-        return float(row["samples_ts"][0])
+        return statistics.median(row["samples_ts"])
 
 
 def _output(command: list[str]) -> str:
@@ -117,7 +121,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", type=Path)
-    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=4, help="in a turn, each of both")
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--depth", type=int, default=64)
     parser.add_argument("--cpu-moe", default="auto")
