@@ -3,171 +3,44 @@
 from __future__ import annotations
 
 import queue
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from moelauncher.core.engine_protocol import (
-    EngineEvent,
     Finished,
     GenerateFailed,
-    GenerateRequest,
     LoadCancelled,
     Loaded,
     LoadFailed,
     LoadRequest,
     PromptProgress,
-    TokenEvent,
 )
 from moelauncher.core.errors import LauncherError
-from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine.llama_engine import LlamaEngine
-from tests.helpers.engines import GREEDY, cpu_placement, run
+from tests.helpers.engines import run
 from tests.helpers.gguf_files import write_tiny_model
-
-#: Caches that are put back cell by cell as they were. A sliding window's cells come back in
-#: another order once the window is full, so sums are rounded elsewhere (test_moved_context.py).
-KINDS = ("dense", "moe", "hybrid", "mla", "mamba")
-SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=64, n_threads=1)
-N_TOKENS = 500
-PROMPT = "Once upon a time there was a model that could move while it spoke."
-
-
-@pytest.fixture
-def engine() -> Iterator[LlamaEngine]:
-    made = LlamaEngine()
-    yield made
-    made.close()
+from tests.helpers.moved_replies import (
+    KINDS,
+    N_TOKENS,
+    PROMPT,
+    SETTINGS,
+    Reply,
+    Turns,
+    first_place,
+    impossible_place,
+    other_place,
+    story,
+    undisturbed,
+)
 
 
 @pytest.fixture(params=KINDS)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write_tiny_model(tmp_path / "tiny.gguf", request.param)
-
-
-def first_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest:
-    return LoadRequest(path, cpu_placement(), settings, keeps_chat=True)
-
-
-def other_place(path: Path, settings: ContextSettings = SETTINGS) -> LoadRequest:
-    """Computes alike, but is another placement: the weights are loaded anew."""
-    placement = replace(cpu_placement(), cpu_moe=1, of=1, patterns=("matches nothing",))
-    return LoadRequest(path, placement, settings, keeps_chat=True)
-
-
-def impossible_place(path: Path) -> LoadRequest:
-    """A GPU that is not there: only the load itself finds out."""
-    placement = replace(
-        cpu_placement(), devices=(PlacementDevice("Nowhere7", None),), n_gpu_layers=99
-    )
-    return LoadRequest(path, placement, SETTINGS, keeps_chat=True)
-
-
-def story(n_tokens: int = N_TOKENS, prompt: str = PROMPT) -> GenerateRequest:
-    return GenerateRequest(
-        raw_prompt=prompt, sampling=GREEDY, max_tokens=n_tokens, ignore_end_of_generation=True
-    )
-
-
-class Turns:
-    """Inside its block the engine waits until what it told has been looked at.
-
-    A short reply would otherwise be over before this thread is given its turn.
-    """
-
-    def __init__(self) -> None:
-        self._looked = threading.Semaphore(0)
-        self._taken = False
-
-    def __enter__(self) -> None:
-        self._taken = True
-
-    def __exit__(self, *_: object) -> None:
-        self._taken = False
-        self.look()
-
-    def told(self) -> None:
-        """What the engine calls, on its thread."""
-        if self._taken:
-            assert self._looked.acquire(timeout=240)
-
-    def look(self) -> None:
-        """It may go on."""
-        self._looked.release()
-
-
-class Reply:
-    """One reply during which something else is asked for, and all that was told meanwhile."""
-
-    def __init__(
-        self,
-        engine: LlamaEngine,
-        request: GenerateRequest,
-        *at_token: Callable[[], int],
-        looked: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Each of ``at_token`` is called 20 tokens after the one before has ended; ``looked`` each
-        time after all that was told."""
-        self.events: list[EngineEvent] = []
-        number = engine.generate(request)
-        waiting = list(at_token)
-        load: int | None = None
-        next_at = 20
-        while True:
-            for event in engine.drain(240.0):
-                self.events.append(event)
-                if isinstance(event, Loaded | LoadFailed | LoadCancelled):
-                    if event.request == load:
-                        load, next_at = None, self.n_tokens + 20
-                elif isinstance(event, Finished | GenerateFailed):
-                    assert event.request == number
-                    self.end = event
-                    return
-                elif self._is_due(event, next_at) and waiting and load is None:
-                    load = waiting.pop(0)()
-            looked()
-
-    @staticmethod
-    def _is_due(event: EngineEvent, n_tokens: int) -> bool:
-        return isinstance(event, TokenEvent) and event.n_tokens >= n_tokens
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TokenEvent))
-
-    @property
-    def n_tokens(self) -> int:
-        return sum(isinstance(event, TokenEvent) for event in self.events)
-
-    def moves(self) -> list[Loaded | LoadFailed | LoadCancelled]:
-        """The loads that ended while tokens were still to come, with tokens before them."""
-        ends = (Loaded, LoadFailed, LoadCancelled)
-        tokens = [n for n, event in enumerate(self.events) if isinstance(event, TokenEvent)]
-        return [
-            event
-            for n, event in enumerate(self.events)
-            if isinstance(event, ends) and tokens[0] < n < tokens[-1]
-        ]
-
-    def assert_counted(self, n_tokens: int = N_TOKENS) -> None:
-        """Every token once, in order."""
-        counts = [event.n_tokens for event in self.events if isinstance(event, TokenEvent)]
-        assert counts[:n_tokens] == list(range(1, n_tokens + 1))
-        assert isinstance(self.end, Finished)
-        assert self.end.stats.completion_tokens == n_tokens
-
-
-def undisturbed(engine: LlamaEngine, path: Path) -> str:
-    run(engine, replace(first_place(path), keeps_chat=False))
-    text = run(engine, story()).text
-    assert run(engine, None)
-    return text
 
 
 def test_a_reply_goes_on_token_for_token(engine: LlamaEngine, path: Path) -> None:
@@ -191,86 +64,6 @@ def test_a_reply_goes_on_token_for_token(engine: LlamaEngine, path: Path) -> Non
         assert move.report.carried.n_tokens >= 20
     assert reply.text == expected
     reply.assert_counted()
-
-
-class PromptMove:
-    """A long prompt, and a load that is asked for while it is read."""
-
-    def __init__(self, engine: LlamaEngine, request: GenerateRequest, load: LoadRequest) -> None:
-        self.events: list[EngineEvent] = []
-        number, asked = engine.generate(request), False
-        while True:
-            for event in engine.drain(240.0):
-                self.events.append(event)
-                if isinstance(event, PromptProgress) and event.done and not asked:
-                    asked = True
-                    engine.load(load)
-                if isinstance(event, Finished | GenerateFailed) and event.request == number:
-                    self.end = event
-                    return
-
-    def kinds(self) -> list[type]:
-        """What ended and began, in order, each once in a row."""
-        wanted = (PromptProgress, Loaded, LoadFailed, TokenEvent)
-        found = [type(event) for event in self.events if isinstance(event, wanted)]
-        return [kind for n, kind in enumerate(found) if n == 0 or kind is not found[n - 1]]
-
-    @property
-    def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TokenEvent))
-
-
-LONG = " ".join(f"word {number}" for number in range(150))
-SMALL_PIECES = replace(SETTINGS, n_ctx=2048, n_ubatch=32)
-
-
-@pytest.mark.parametrize("shape", ["moe", "sliding", "hybrid"])
-def test_a_move_asked_for_while_a_prompt_is_read_happens_between_its_pieces(
-    engine: LlamaEngine, tmp_path: Path, shape: str
-) -> None:
-    path = write_tiny_model(tmp_path / "model.gguf", shape)
-    run(engine, first_place(path, SMALL_PIECES))
-    expected = run(engine, story(prompt=LONG)).text
-    run(engine, None)
-    run(engine, first_place(path, SMALL_PIECES))
-    moved = PromptMove(engine, story(prompt=LONG), other_place(path, SMALL_PIECES))
-    assert moved.kinds() == [PromptProgress, Loaded, PromptProgress, TokenEvent]
-    # Beyond its window a sliding cache comes back but for rounding.
-    assert shape == "sliding" or moved.text == expected
-    assert isinstance(moved.end, Finished)
-    last = [event for event in moved.events if isinstance(event, PromptProgress)][-1]
-    assert last.done == last.total == moved.end.stats.prompt_tokens
-    assert moved.end.stats.completion_tokens == N_TOKENS
-
-
-def test_a_prompt_whose_state_is_lost_is_read_from_its_beginning(
-    engine: LlamaEngine, path: Path
-) -> None:
-    run(engine, first_place(path, SMALL_PIECES))
-    other = replace(SMALL_PIECES, kv_type="q8_0")
-    moved = PromptMove(engine, story(prompt=LONG), first_place(path, other))
-    assert moved.kinds() == [PromptProgress, Loaded, PromptProgress, TokenEvent]
-    done = [event.done for event in moved.events if isinstance(event, PromptProgress)]
-    assert any(later < before for before, later in pairwise(done))
-    assert isinstance(moved.end, Finished)
-    assert moved.end.stats.context_used >= moved.end.stats.prompt_tokens
-
-
-def test_a_context_too_small_for_the_rest_of_the_prompt_is_said(
-    engine: LlamaEngine, path: Path
-) -> None:
-    run(engine, first_place(path, SMALL_PIECES))
-    smaller = replace(SMALL_PIECES, n_ctx=256)
-    moved = PromptMove(engine, story(prompt=LONG), first_place(path, smaller))
-    assert isinstance(moved.end, GenerateFailed)
-    assert "the context holds 256" in moved.end.error.message
-
-
-def test_a_place_that_cannot_be_had_lets_the_prompt_go_on(engine: LlamaEngine, path: Path) -> None:
-    run(engine, first_place(path, SMALL_PIECES))
-    moved = PromptMove(engine, story(prompt=LONG), impossible_place(path))
-    assert moved.kinds() == [PromptProgress, LoadFailed, PromptProgress, TokenEvent]
-    assert isinstance(moved.end, Finished)
 
 
 def test_within_its_window_a_sliding_cache_comes_back_exactly(tmp_path: Path) -> None:

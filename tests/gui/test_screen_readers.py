@@ -49,9 +49,7 @@ OPERATED = {
 def driver(qtbot: QtBot, tmp_path: Path) -> Iterator[ScriptedWindow]:
     """A window with a loaded model and a chat of two turns."""
     made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
-    made.session.launch()
-    made.loaded()
-    made.wait(lambda: made.session.state is SessionState.READY)
+    made.launch()
     made.session.send("Tell me a story.")
     made.engine.say(TokenEvent(0, "Once ", "hm", 1, 0.0), Finished(0, DONE))
     made.wait(lambda: made.session.state is SessionState.READY)

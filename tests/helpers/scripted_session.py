@@ -35,6 +35,7 @@ from moelauncher.core.memory.weight_probes import RefusedWeights
 from moelauncher.core.paths import app_paths
 from moelauncher.core.program.settings import Settings
 from moelauncher.core.program.window_state import StateFile
+from moelauncher.core.session_state import SessionState
 from moelauncher.core.speed.device_bandwidth import BandwidthProbe
 from moelauncher.core.speed.same_answers import AnswersRunner
 from moelauncher.core.speed.tune_events import TuneRunner
@@ -270,6 +271,12 @@ class ScriptedWindow:
             template_source="model",
         )
         self.engine.say(LoadProgress(0, "reading", 0.5, 1.0), Loaded(0, report))
+
+    def launch(self) -> None:
+        """Launch what is selected, until it is ready."""
+        self.session.launch()
+        self.loaded()
+        self.wait(lambda: self.session.state is SessionState.READY)
 
     def failed(self, shortage: MemoryShortage | None = None) -> None:
         """The load that goes on ends badly."""

@@ -109,9 +109,7 @@ def test_a_check_shows_its_verdict_and_where_texts_part(
 
 
 def test_what_is_loaded_goes_first_and_comes_back(window: ScriptedWindow) -> None:
-    window.session.launch()
-    window.loaded()
-    window.wait(lambda: window.session.state is SessionState.READY)
+    window.launch()
     dialog = open_it(window)
     start(window)
     assert window.engine.unloads == 1

@@ -35,9 +35,7 @@ class Chats:
         self.driver = driver
         self.window = driver.window
         self.session = driver.session.chat
-        driver.session.launch()
-        driver.loaded()
-        driver.wait(lambda: driver.session.state is SessionState.READY)
+        driver.launch()
         driver.session.send("Greetings")
         driver.engine.say(TokenEvent(0, "Hello.", "", 1, 0.0), Finished(0, DONE))
         driver.wait(lambda: driver.session.state is SessionState.READY)

@@ -32,9 +32,7 @@ STATS = GenerationStats("stop", 5, 0, 9, 100.0, 30.0, 0.1, 1.0, 14)
 def driver(qtbot: QtBot, tmp_path: Path) -> Iterator[ScriptedWindow]:
     """A loaded model in the middle of a reply."""
     made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
-    made.session.launch()
-    made.loaded()
-    made.wait(lambda: made.session.state is SessionState.READY)
+    made.launch()
     made.session.send("Tell me a story.")
     made.reply = made.engine.newest  # type: ignore[attr-defined]
     made.engine.say(TokenEvent(0, "Once ", "", 1, 0.0))
@@ -152,9 +150,7 @@ def test_live_leaves_what_does_not_fit(driver: ScriptedWindow) -> None:
 def test_a_move_before_the_first_token_goes_on_reading(qtbot: QtBot, tmp_path: Path) -> None:
     made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
     try:
-        made.session.launch()
-        made.loaded()
-        made.wait(lambda: made.session.state is SessionState.READY)
+        made.launch()
         made.session.send("Tell me a story.")
         reply = made.engine.newest
         made.engine.say(PromptProgress(0, 10, 100, 0, 1.0))

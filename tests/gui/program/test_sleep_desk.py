@@ -47,9 +47,7 @@ def driver(qtbot: QtBot, tmp_path: Path, source: Source) -> Iterator[ScriptedWin
     """A loaded model in the middle of a reply."""
     made = ScriptedWindow(qtbot, tmp_path, write_tiny_model(tmp_path / "tiny.gguf", "moe"))
     made.session.sleep.listen(source)
-    made.session.launch()
-    made.loaded()
-    made.wait(lambda: made.session.state is SessionState.READY)
+    made.launch()
     made.session.send("Tell me a story.")
     made.engine.say(TokenEvent(0, "Once ", "", 1, 0.0))
     made.wait(lambda: made.session.state is SessionState.GENERATING)

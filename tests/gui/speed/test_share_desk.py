@@ -178,9 +178,7 @@ def test_a_layer_split_is_a_level_in_the_plot(window: ScriptedWindow) -> None:
 
 
 def test_replies_are_kept_apart(window: ScriptedWindow) -> None:
-    window.session.launch()
-    window.loaded()
-    window.wait(lambda: window.session.state is SessionState.READY)
+    window.launch()
     for n_tokens in (30, 4):
         window.session.send("hello")
         stats = replace(STATS, completion_tokens=n_tokens)
@@ -208,9 +206,7 @@ def test_a_reply_whose_rate_cannot_be_kept_is_no_news(
 
     assert window.session.known.store is not None
     monkeypatch.setattr(window.session.known.store, "add", full)
-    window.session.launch()
-    window.loaded()
-    window.wait(lambda: window.session.state is SessionState.READY)
+    window.launch()
     window.session.send("hello")
     window.window.status.set_message("The chat is not kept.", "error")
     stats = replace(STATS, completion_tokens=30)

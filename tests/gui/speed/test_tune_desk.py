@@ -237,9 +237,7 @@ def test_cancel_while_the_memory_is_freed_begins_no_sweep(
         return iter(())
 
     window.tune = remembering
-    window.session.launch()
-    window.loaded()
-    window.wait(lambda: window.session.state is SessionState.READY)
+    window.launch()
     window.window.findChild(QPushButton, "tuneButton").click()
     window.window.findChild(QPushButton, "tuneStartButton").click()
     assert window.session.state is SessionState.UNLOADING
