@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from moelauncher import cli
@@ -111,7 +110,6 @@ def test_bad_input(
     assert printed.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
 def test_a_killed_program_leaves_no_child_and_loses_no_row(
     arguments: list[str], tmp_path: Path
 ) -> None:
@@ -120,26 +118,17 @@ def test_a_killed_program_leaves_no_child_and_loses_no_row(
         [sys.executable, "-m", "moelauncher", *arguments, "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
     assert process.stdout is not None
     told = [json.loads(process.stdout.readline()) for _ in range(4)]  # two visits
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert children, "a sweep measures in children"
     process.kill()
     process.wait()
     process.stdout.close()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and _group_lives(process.pid):
-        time.sleep(0.05)
-    assert not _group_lives(process.pid), "a child is still there"
+    _, left = psutil.wait_procs(children, timeout=20)
+    assert not left, "a child is still there"
     store = MeasurementStore(app_paths(tmp_path / "base").measurements_file)
     rates = [one.tok_s for one in store.everything()]
     store.close()
     assert told[-1]["repeats"] == pytest.approx(rates[:2])
-
-
-def _group_lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
