@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from moelauncher import app
 from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
+from moelauncher.gui.controls.undo_bar import UndoBar
 
 Kind = TypeVar("Kind", bound=QWidget)
 
@@ -31,6 +32,9 @@ class WindowDriver:
         self._closed = False
         self.program = app.build(list(arguments))
         self.window = self.program.window
+        for offer in self.window.findChildren(UndoBar):
+            # What is deleted may be taken back as late as a busy machine comes to it.
+            offer._timer.setInterval(PATIENCE_MS)
 
     def widget(self, kind: type[Kind], name: str) -> Kind:
         """The widget called ``name``."""
