@@ -3,8 +3,9 @@
 The place of the one state (``core.session_state``) and of the user's wishes. The engine's
 events (through :class:`EngineBridge`) are dispatched here and end at a desk:
 :mod:`moelauncher.gui.memory.load_desk` for what is in memory,
-:mod:`moelauncher.gui.chats.reply_desk` for the reply; the chat and its branches stand in
-:mod:`moelauncher.gui.chats.chat_session`. GUI thread only.
+:mod:`moelauncher.gui.chats.reply_desk` for the reply; the chat that is shown stands in
+:mod:`moelauncher.gui.chats.chat_session`, and what is asked in it goes through
+:mod:`moelauncher.gui.chats.turn_desk`. GUI thread only.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from moelauncher.gui.chats.answers_desk import AnswersDesk
 from moelauncher.gui.chats.chat_keys import ChatKeys
 from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.chats.context_watch import ContextWatch
+from moelauncher.gui.chats.kept_chats_desk import KeptChatsDesk
 from moelauncher.gui.chats.reply_desk import ReplyDesk, ReplyEvent
 from moelauncher.gui.chats.template_desk import TemplateDesk
+from moelauncher.gui.chats.turn_desk import TurnDesk
 from moelauncher.gui.engine_bridge import EngineBridge
 from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.jobs import JobRunner
@@ -125,18 +128,15 @@ class Session(QObject):
             self,
         )
         self.chat = ChatSession(window, services, self)
+        self.kept_chats = KeptChatsDesk(window, self.chat, self)
+        self.turns = TurnDesk(window, self.chat, self)
         self.room = ContextWatch(
-            window, self.chat, self.bridge.engine, self._jobs, services.settings, self
+            window, self.chat, self.turns, self.bridge.engine, self._jobs, services.settings, self
         )
         self.templates = TemplateDesk(self.chat, self.bridge.engine, self._jobs, self)
         standing = Standing(lambda: self.state, self._move, self._show)
         self._selected = SelectionDesk(
-            window,
-            self._jobs,
-            self.library,
-            self.planner,
-            standing,
-            self,
+            window, self._jobs, self.library, self.planner, standing, self
         )
         self._log = EngineLog(window)
         self._loads = LoadDesk(
@@ -165,6 +165,7 @@ class Session(QObject):
         self.sleep = SleepDesk(
             self._loads,
             self.chat,
+            self.turns,
             self.bridge.engine,
             window.status,
             self._jobs,
@@ -179,13 +180,14 @@ class Session(QObject):
             self.planner,
             self.tuning,
             self.chat,
+            self.turns,
             self._selected,
             self._loads,
             self._replies,
         )
         self.downloads = Downloads(window, services, self)
         self.profiles = ProfileDesk(window, services, self.machine, self)
-        self.keys = ChatKeys(window, self.chat, self.stop, services.state, self)
+        self.keys = ChatKeys(window, self.chat, self.turns, self.stop, services.state, self)
         self.state = SessionState.EMPTY
         #: The message that waits for a model that was freed, and its chat.
         self._waiting: tuple[KeptChat, str] | None = None
@@ -209,7 +211,7 @@ class Session(QObject):
         window.chat.send_requested.connect(self.send)
         window.chat.held_back.connect(window.status.set_message)
         window.chat.stop_requested.connect(self.stop)
-        self.chat.reply_wanted.connect(self._replies.answer)
+        self.turns.reply_wanted.connect(self._replies.answer)
         self.chat.changed.connect(self._branch_changed)
         self.chat.left.connect(self.bridge.engine.keep_chat)
         self.chat.deleted.connect(self.bridge.engine.forget_chat)
@@ -290,7 +292,7 @@ class Session(QObject):
             self._waiting = (self.chat.chat, text)
             self.launch()
             return
-        self.chat.send(text)
+        self.turns.send(text)
 
     def stop(self) -> None:
         """End the reply; what is there stays."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from moelauncher.core.session_state import BUSY_STATES, Controls, LaunchAction, SessionState
 from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.chats.reply_desk import ReplyDesk
+from moelauncher.gui.chats.turn_desk import TurnDesk
 from moelauncher.gui.library.selection_desk import SelectionDesk
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.load_desk import LoadDesk
@@ -26,6 +27,7 @@ class SessionView:
         planner: Planner,
         tuning: TuneDesk,
         chat: ChatSession,
+        turns: TurnDesk,
         selected: SelectionDesk,
         loads: LoadDesk,
         replies: ReplyDesk,
@@ -35,6 +37,7 @@ class SessionView:
         self._planner = planner
         self._tuning = tuning
         self._chat = chat
+        self._turns = turns
         self._selected = selected
         self._loads = loads
         self._replies = replies
@@ -56,7 +59,7 @@ class SessionView:
             window.placement.set_progress("", None)
         elsewhere = self._chat.elsewhere
         window.chat.set_controls(shown, elsewhere.shown_title if elsewhere else "")
-        self._chat.set_can_answer(shown.send_enabled and loaded is not None)
+        self._turns.set_can_answer(shown.send_enabled and loaded is not None)
         idle = state not in BUSY_STATES and self._planner.facts is not None
         self._tuning.set_able(idle, "" if idle else texts.why_no_tune(state))
         window.chats.set_can_compare(idle)

@@ -123,7 +123,7 @@ def test_undo_waits_for_the_reply_that_runs(driver: WindowDriver) -> None:
     driver.wait_for_state(SessionState.READY)
     chat = driver.program.session.chat
     gone = chat.conversation.path[1].key
-    chat.act("delete", gone)
+    driver.program.session.turns.act("delete", gone)
     driver.ask("Count from one to a hundred.")
     assert chat.conversation.streaming
     driver.window.chat.undo.undo()

@@ -31,12 +31,13 @@ def test_branches_are_there_at_the_next_start(qtbot: QtBot, basedir: Path) -> No
     first.ask("What is the capital of France?")
     first.wait_for_state(SessionState.READY)
     chat = first.program.session.chat
-    chat.act("edit", chat.conversation.path[0].key)
+    turns = first.program.session.turns
+    turns.act("edit", chat.conversation.path[0].key)
     first.ask("What is the capital of Italy?")
     first.wait_for_state(SessionState.READY)
     assert "Rome" in first.chat_text()
     assert "Paris" not in first.chat_text(), "the other branch"
-    chat.act("regenerate", chat.conversation.path[1].key)
+    turns.act("regenerate", chat.conversation.path[1].key)
     first.wait_for_state(SessionState.READY)
     assert [shown.n_versions for shown in chat.conversation.shown()] == [2, 2]
     kept = chat.conversation
@@ -47,7 +48,7 @@ def test_branches_are_there_at_the_next_start(qtbot: QtBot, basedir: Path) -> No
     again = second.program.session.chat.conversation
     assert again.nodes == kept.nodes
     assert again.path == kept.path
-    second.program.session.chat.act("older", again.path[0].key)
+    second.program.session.turns.act("older", again.path[0].key)
     assert "Paris" in second.chat_text()
     reply = again.nodes[2].turn
     assert (reply.label, reply.sampling is not None) == ("SmolLM2 135M MoE sample", True)
@@ -167,7 +168,7 @@ def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path, looks: str
         assert reply.text[:20] in driver.chat_text()
 
         driver.launch()
-        driver.program.session.chat.act(
+        driver.program.session.turns.act(
             "go_on", driver.program.session.chat.conversation.path[1].key
         )
         driver.wait_for_state(SessionState.GENERATING, SessionState.READY)

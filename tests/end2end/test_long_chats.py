@@ -67,9 +67,10 @@ def test_what_is_kept_of_a_chat_comes_and_goes_by_clicks(qtbot: QtBot, tmp_path:
         driver.wait(lambda: kept() == 1)
         driver.window.chats.open_requested.emit(left)
         driver.wait(lambda: chat.chat.id == left)
-        chat.act("delete", chat.conversation.path[-1].key)
+        turns = driver.program.session.turns
+        turns.act("delete", chat.conversation.path[-1].key)
         driver.wait(lambda: kept() == 0)  # what holds the deleted reply
-        chat.regenerate_last()
+        turns.regenerate_last()
         driver.wait(lambda: len(chat.conversation.turns) == 2)
         driver.wait_for_state(SessionState.READY)
         driver.window.chats.new.click()

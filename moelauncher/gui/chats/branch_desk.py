@@ -6,15 +6,12 @@ Stands behind :class:`~moelauncher.gui.chats.chat_session.ChatSession`. GUI thre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
 from moelauncher.core.chats.conversation import Conversation
+from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.controls.undo_bar import UndoBar
-
-if TYPE_CHECKING:
-    from moelauncher.gui.chats.chat_session import ChatSession
 
 
 class BranchDesk(QObject):

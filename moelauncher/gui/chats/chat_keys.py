@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from moelauncher.core.program.window_state import StateFile
 from moelauncher.gui import theme as look
 from moelauncher.gui.chats.chat_session import ChatSession
+from moelauncher.gui.chats.turn_desk import TurnDesk
 from moelauncher.gui.main_window import MainWindow
 
 ZOOM_STEP = 10
@@ -35,6 +36,7 @@ class ChatKeys(QObject):
         self,
         window: MainWindow,
         chat: ChatSession,
+        turns: TurnDesk,
         stop: Callable[[], None],
         state: StateFile,
         parent: QObject | None = None,
@@ -48,8 +50,8 @@ class ChatKeys(QObject):
             self._set_zoom(stored)
         for keys, act in (
             (("Ctrl+N",), chat.new_chat),
-            (("Ctrl+R",), chat.regenerate_last),
-            (("Ctrl+Up",), chat.edit_last),
+            (("Ctrl+R",), turns.regenerate_last),
+            (("Ctrl+Up",), turns.edit_last),
             (("Ctrl+.",), stop),
             (("Ctrl+F",), window.chat.find_bar.open),
             (("F6",), lambda: self._focus_pane(1)),

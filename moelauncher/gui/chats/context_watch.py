@@ -19,6 +19,7 @@ from moelauncher.core.program import settings as keys
 from moelauncher.core.program.settings import Settings
 from moelauncher.core.text_cleaning import display_name
 from moelauncher.gui.chats.chat_session import ChatSession
+from moelauncher.gui.chats.turn_desk import TurnDesk
 from moelauncher.gui.jobs import JobRunner, Report
 from moelauncher.gui.main_window import MainWindow
 
@@ -41,6 +42,7 @@ class ContextWatch(QObject):
         self,
         window: MainWindow,
         chat: ChatSession,
+        turns: TurnDesk,
         engine: Engine,
         jobs: JobRunner,
         settings: Settings,
@@ -49,6 +51,7 @@ class ContextWatch(QObject):
         super().__init__(parent)
         self._window = window
         self._chat = chat
+        self._turns = turns
         self._engine = engine
         self._jobs = jobs
         self._settings = settings
@@ -59,7 +62,7 @@ class ContextWatch(QObject):
         window.chat.composer.field.textChanged.connect(self._rest.start)
         chat.changed.connect(self._rest.start)
         chat.settings.template_changed.connect(self._rest.start)
-        chat.reply_wanted.connect(self._forget)
+        turns.reply_wanted.connect(self._forget)
         window.chat.files_dropped.connect(self._quote)
         offer = window.chat.offer
         offer.leave_out_requested.connect(self._leave_out)
@@ -87,7 +90,7 @@ class ContextWatch(QObject):
         if not draft.strip() and not self._chat.conversation.left_out:
             self._show_last()
             return
-        messages = self._chat.prospect(draft).messages()
+        messages = self._turns.prospect(draft).messages()
         if not any(message.role == "user" for message in messages):
             self._forget()
             return
@@ -116,7 +119,7 @@ class ContextWatch(QObject):
         self._n_prompt = n_prompt
         offer = self._window.chat.offer
         if self._total is not None and nearly_full(n_prompt, self._total):
-            offer.offer(n_prompt, self._total, len(self._chat.given_turns()) > 1)
+            offer.offer(n_prompt, self._total, len(self._turns.given_turns()) > 1)
         else:
             offer.hide()
 
@@ -124,7 +127,7 @@ class ContextWatch(QObject):
         total, n_prompt = self._total, self._n_prompt
         if total is None:
             return
-        turns = self._chat.given_turns()
+        turns = self._turns.given_turns()
         keep = self._settings.get(keys.KEEP_FIRST_TURNS)
 
         def choose(report: object, cancelled: object) -> object:
@@ -140,7 +143,7 @@ class ContextWatch(QObject):
 
     def _chosen(self, left_out: object) -> None:
         if isinstance(left_out, tuple) and left_out:
-            self._chat.leave_out(left_out)
+            self._turns.leave_out(left_out)
         else:
             text = self.tr("There is nothing to leave out: take a larger context.")
             self._window.status.set_message(text, "warning")

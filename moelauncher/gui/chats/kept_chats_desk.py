@@ -6,14 +6,10 @@ it. GUI thread only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QObject
 
+from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.main_window import MainWindow
-
-if TYPE_CHECKING:
-    from moelauncher.gui.chats.chat_session import ChatSession
 
 
 class KeptChatsDesk(QObject):

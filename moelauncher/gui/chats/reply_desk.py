@@ -25,6 +25,7 @@ from moelauncher.core.speed.prompt_pace import PromptPace
 from moelauncher.core.speed.token_rate import TokenRate
 from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.chats.context_watch import ContextWatch
+from moelauncher.gui.chats.reply_writer import ReplyWriter
 from moelauncher.gui.engine_log import EngineLog
 from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.memory.load_desk import LoadDesk, LoadedModel
@@ -67,6 +68,7 @@ class ReplyDesk(QObject):
         self._engine = engine
         self._loads = loads
         self._chat = chat
+        self._writer = ReplyWriter(window, chat, self)
         self._room = room
         self._speeds = speeds
         self._texts = texts
@@ -95,6 +97,7 @@ class ReplyDesk(QObject):
 
     def answer(self, request: GenerateRequest) -> None:
         """Let the loaded model answer; the chat has opened the reply."""
+        self._writer.begin(request.continues)
         self._rate.begin()
         self._read_from_s, self._written = time.monotonic(), False
         self._last_stats = None
@@ -124,8 +127,9 @@ class ReplyDesk(QObject):
         self._window.status.set_context(self._texts.context(used, total))
 
     def close(self) -> None:
-        """Sample nothing any more."""
+        """Sample nothing any more; a reply that goes on stays as it is."""
         self._rate_clock.stop()
+        self._writer.cut()
 
     # What the engine says
 
@@ -146,7 +150,7 @@ class ReplyDesk(QObject):
             self._ended(event.stats)
         else:
             self._closed()
-            self._chat.reply.fail(event.error)
+            self._writer.fail(event.error)
             self._log.add("error", event.error.details)
 
     def flush(self) -> None:
@@ -154,7 +158,7 @@ class ReplyDesk(QObject):
         text, reasoning = "".join(self._text), "".join(self._reasoning)
         self._text.clear()
         self._reasoning.clear()
-        self._chat.reply.append(text, reasoning)
+        self._writer.append(text, reasoning)
 
     def _prompt_progressed(self, event: PromptProgress) -> None:
         told = event.done >= LEAST_TOLD_TOKENS and event.elapsed_s > 0
@@ -213,7 +217,7 @@ class ReplyDesk(QObject):
             self._texts.prompt(stats.prompt_tokens, stats.told_prompt_tok_s)
         )
         self._closed()
-        self._chat.reply.finish(stats, placement)
+        self._writer.finish(stats, placement)
         if stats.finish_reason == "context_full":
             self._window.status.set_message(self._texts.context_full(), "warning")
 

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
-from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.kept_chat import KeptChat
-from moelauncher.core.chats.turn import Turn
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
+from moelauncher.gui.chats.chat_session import ChatSession
 from moelauncher.gui.chats.thought_clock import ThoughtClock
 from moelauncher.gui.main_window import MainWindow
-
-if TYPE_CHECKING:
-    from moelauncher.gui.chats.chat_session import ChatSession
 
 #: A reply in progress is stored this often.
 STORE_MS = 700
@@ -46,9 +40,10 @@ class ReplyWriter(QObject):
         self._storing = QTimer(self, interval=STORE_MS)
         self._storing.timeout.connect(self._store)
 
-    def begin(self, chat: KeptChat, goes_on: Turn | None = None) -> None:
-        """``chat`` has opened a reply; ``goes_on``: one that is there in part."""
-        self._thought.begin(goes_on)
+    def begin(self, goes_on: bool) -> None:
+        """The chat that is shown has opened a reply; ``goes_on``: one that is there in part."""
+        chat = self._session.chat
+        self._thought.begin(chat.conversation.path[-1].turn if goes_on else None)
         self._storing.start()
         self._window.chats.set_answering(chat.id)
 
@@ -58,7 +53,7 @@ class ReplyWriter(QObject):
         if chat is None or not (text or reasoning):
             return
         thought_s = self._thought.hear(text, reasoning)
-        self._put(chat, chat.conversation.append(text, reasoning, thought_s))
+        self._session.answered(chat.conversation.append(text, reasoning, thought_s))
         if self._session.elsewhere is None:
             self._window.chat.append(text, reasoning)
 
@@ -68,7 +63,7 @@ class ReplyWriter(QObject):
         if chat is None:
             return
         shown = self._session.elsewhere is None
-        self._put(chat, chat.conversation.finish(stats, placement_text, self._thought.end()))
+        self._session.answered(chat.conversation.finish(stats, placement_text, self._thought.end()))
         if shown:
             self._window.chat.finish_reply(stats, placement_text)
         elif stats.finish_reason != "cancelled":
@@ -82,7 +77,7 @@ class ReplyWriter(QObject):
         if chat is None:
             return
         shown = self._session.elsewhere is None
-        self._put(chat, chat.conversation.fail(error))
+        self._session.answered(chat.conversation.fail(error))
         if shown:
             self._window.chat.fail_reply(error)
         else:
@@ -96,7 +91,7 @@ class ReplyWriter(QObject):
         """Nobody writes on: the program ends."""
         chat = self._session.open.answering
         if chat is not None:
-            self._put(chat, chat.conversation.cut())
+            self._session.answered(chat.conversation.cut())
         self._storing.stop()
 
     # Parts
@@ -104,12 +99,6 @@ class ReplyWriter(QObject):
     def _store(self) -> None:
         chat = self._session.open.answering
         if chat is not None:
-            self._session.keeper.save(chat)
-
-    def _put(self, chat: KeptChat, talk: Conversation) -> None:
-        chat = replace(chat, conversation=talk)
-        self._session.open = self._session.open.with_answered(chat)
-        if not talk.streaming:
             self._session.keeper.save(chat)
 
     def _announce(self, chat: KeptChat, text: str, level: str) -> None:

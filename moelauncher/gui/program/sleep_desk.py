@@ -18,6 +18,7 @@ from moelauncher.core.machine import BackendDevice
 from moelauncher.core.program.sleep_source import NoSleepSource, SleepSource
 from moelauncher.core.session_state import SessionEvent, SessionState, possible_events
 from moelauncher.gui.chats.chat_session import ChatSession
+from moelauncher.gui.chats.turn_desk import TurnDesk
 from moelauncher.gui.jobs import JobRunner
 from moelauncher.gui.memory.load_desk import LoadDesk
 from moelauncher.gui.program.status_line import StatusLine
@@ -42,6 +43,7 @@ class SleepDesk(QObject):
         self,
         loads: LoadDesk,
         chat: ChatSession,
+        turns: TurnDesk,
         engine: Engine,
         status: StatusLine,
         jobs: JobRunner,
@@ -55,6 +57,7 @@ class SleepDesk(QObject):
         self._source: SleepSource = NoSleepSource()
         self._loads = loads
         self._chat = chat
+        self._turns = turns
         self._engine = engine
         self._status = status
         self._jobs = jobs
@@ -151,7 +154,7 @@ class SleepDesk(QObject):
             return
         if self._standing.state() is not SessionState.READY:
             return
-        self._chat.act("go_on", paused[1])
+        self._turns.act("go_on", paused[1])
         self._status.set_message(self.tr("The reply that the sleep interrupted goes on."), "info")
 
     def _lost(self, names: Sequence[str], error: LauncherError | None) -> None:

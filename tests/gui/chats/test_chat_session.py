@@ -21,6 +21,7 @@ from moelauncher.core.engine_protocol import (
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.session_state import SessionState
 from moelauncher.gui.chats.chat_rows import ChatListModel
+from moelauncher.gui.chats.reply_writer import ReplyWriter
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.scripted_session import ScriptedWindow
 
@@ -35,6 +36,7 @@ class Chats:
         self.driver = driver
         self.window = driver.window
         self.session = driver.session.chat
+        self.turns = driver.session.turns
         driver.launch()
         driver.session.send("Greetings")
         driver.engine.say(TokenEvent(0, "Hello.", "", 1, 0.0), Finished(0, DONE))
@@ -132,7 +134,7 @@ def test_send_waits_for_the_other_reply_and_says_so(chats: Chats) -> None:
         composer.field.submitted.emit()
     assert "“A story”" in chats.driver.window.status.message.text()
     assert composer.text == "And you?" and len(chats.driver.engine.replies) == 2
-    chats.session.act("regenerate", chats.session.conversation.path[-1].key)
+    chats.turns.act("regenerate", chats.session.conversation.path[-1].key)
     assert "“A story”" in chats.driver.window.status.message.text()
     assert len(chats.driver.engine.replies) == 2
     chats.driver.engine.say(Finished(0, DONE))
@@ -194,7 +196,8 @@ def test_thinking_goes_on_counting_out_of_sight(chats: Chats) -> None:
     chats.driver.engine.say(Finished(0, DONE))
     chats.driver.wait(lambda: chats.driver.session.state is SessionState.READY)
     clock = [50.0]
-    chats.session.reply._thought._clock = lambda: clock[0]
+    (writer,) = chats.driver.session.findChildren(ReplyWriter)
+    writer._thought._clock = lambda: clock[0]
     chats.driver.session.send("Think")
     chats.say("", "hm")
     chats.click(chats.old)
@@ -295,7 +298,7 @@ def test_an_edit_waits_for_its_chat(chats: Chats) -> None:
     chats.click(chats.old)
     composer = chats.window.chat.composer
     composer.field.setPlainText("later")
-    chats.session.edit_last()
+    chats.turns.edit_last()
     composer.field.setPlainText("Greetings to all")
     chats.click(chats.new)
     assert not composer.edit_line.isVisible() and composer.text == ""
@@ -337,7 +340,7 @@ def test_a_question_without_an_answer_offers_one(chats: Chats) -> None:
         return [spot.kind for spot in message.hot_spots]
 
     assert "answer" not in actions(0)
-    chats.session.act("delete", reply)
+    chats.turns.act("delete", reply)
     assert actions(0)[0] == "answer"
     chats.window.chat.turn_action.emit("answer", question)
     assert chats.session.conversation.streaming
