@@ -206,7 +206,9 @@ class ChatSession(QObject):
         """Keep the conversation that is shown as it is now; whoever changed it shows it."""
         first = not self.conversation.nodes
         self._put(replace(self.chat, conversation=talk))
-        self._keep(self.chat)
+        if talk.nodes or not first:
+            # One whose messages were all deleted is kept, too: else they would come back.
+            self.keeper.save(self.chat)
         if first and talk.nodes:
             self.keeper.set_last_shown(self.chat.id)
             self._window.chats.set_current(self.chat.id)
