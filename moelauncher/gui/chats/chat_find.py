@@ -49,14 +49,13 @@ class ChatFind:
                 break
             if words in message.searched_text.casefold():
                 self._column.lay_out(number)
-                for part in message.parts:
-                    if part.selectable:
-                        self._find_in(number, part, text)
+                for part in message.searched_parts():
+                    self._find_in(number, part, text)
         self.at = max(0, len(self._places) - 1)
         self._mark()
 
     def again(self) -> None:
-        """The messages were laid out anew: find the same places in them, and stay."""
+        """The messages, or their parts, are others: find the same text in them, and stay."""
         at = self.at
         self.search(self._text)
         self.at = min(at, self.at)
@@ -67,6 +66,16 @@ class ChatFind:
         if self._places:
             self.at = (self.at + step) % len(self._places)
             self._mark()
+
+    def reveal(self) -> int | None:
+        """Unfold what the present place is hidden in; the number of that message, which is to be
+        laid out and searched :meth:`again` then. None: the place is seen.
+        """
+        if not self._places:
+            return None
+        place = self._places[self.at]
+        unfolded = self._column.messages[place.message].reveal(place.part)
+        return place.message if unfolded else None
 
     def y(self) -> float | None:
         """Where the present place stands, in the column's coordinates."""

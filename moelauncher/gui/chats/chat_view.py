@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from moelauncher.core.chats.conversation import Conversation, ShownTurn
@@ -29,7 +29,13 @@ ANNOUNCED_CHARS = 2000
 
 
 class ChatView(ChatPointer):
-    """All messages of a chat."""
+    """All messages of a chat.
+
+    Signals:
+        hits_changed(): a search that goes on finds other places: the chat is another, or grew.
+    """
+
+    hits_changed = Signal()
 
     def __init__(
         self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic
@@ -58,8 +64,8 @@ class ChatView(ChatPointer):
 
     def clear(self) -> None:
         """Forget all messages."""
-        self._find.search("")
         self._column.set_messages(())
+        self._find_again()
         tell_messages_changed(self)
         self._selection.clear()
         self._hover = self._focused = self._copied_in = self._under = None
@@ -103,8 +109,8 @@ class ChatView(ChatPointer):
         if first_new < max(len(old), len(messages)):
             self._selection.clear()
         self._hover = self._focused = self._copied_in = self._under = None
-        self._find.search("")
         self._column.set_messages(messages)
+        self._find_again()
         self._mark_last()
         if held is not None and edge is not None and held < len(messages):
             self._hold(held, edge)
@@ -175,9 +181,19 @@ class ChatView(ChatPointer):
 
     def _restyle(self) -> None:
         super()._restyle()
+        self._find_again()
+
+    def _find_again(self) -> None:
         self._find.again()
+        self.hits_changed.emit()
 
     def _show_hit(self) -> None:
+        unfolded = self._find.reveal()
+        if unfolded is not None:
+            # Parts are renumbered by a fold, so a selection would move by itself.
+            self._selection.clear()
+            self._changed(unfolded)
+            self._find.again()
         self._sync()
         y = self._find.y()
         if y is not None:

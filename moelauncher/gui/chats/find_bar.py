@@ -53,6 +53,7 @@ class FindBar(QWidget):
         self._typed = QTimer(self, singleShot=True, interval=SEARCH_AFTER_MS)
         self._typed.timeout.connect(self._search)
         self.field.textChanged.connect(self._typed.start)
+        view.hits_changed.connect(self._tell)
         self.hide()
 
     def open(self) -> None:

@@ -145,6 +145,17 @@ class MessageView:
         """All that a search may find in this message."""
         return self.source_text
 
+    def searched_parts(self) -> list[TextPart]:
+        """What a search looks through, in reading order: also what is folded away."""
+        return [part for part in self.parts if part.selectable]
+
+    def reveal(self, part: TextPart) -> bool:
+        """Unfold ``part`` of :meth:`searched_parts`; False where it is seen already.
+
+        The message is to be laid out again then, and its parts may be others.
+        """
+        return False
+
     @property
     def plain_body(self) -> str:
         """What was said, as it reads on the screen, without Markdown's marks."""

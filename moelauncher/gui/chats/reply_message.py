@@ -116,9 +116,19 @@ class ReplyMessage(MessageView):
 
     @property
     def searched_text(self) -> str:
-        # Markdown's marks may stand within words, and thinking is searched when unfolded.
-        thought = self._reasoning if self._thought_open else ""
-        return f"{self._text}\n{self.plain_body if self._has_marks() else ''}\n{thought}"
+        # Markdown's marks may stand within words.
+        plain = self.plain_body if self._has_marks() else ""
+        return f"{self._text}\n{plain}\n{self._reasoning}"
+
+    def searched_parts(self) -> list[TextPart]:
+        folded = bool(self._reasoning) and not self._thought_open
+        return [*([self._thinking()] if folded else []), *super().searched_parts()]
+
+    def reveal(self, part: TextPart) -> bool:
+        folded = part is self._reasoning_part and not self._thought_open
+        if folded:
+            self.toggle("thought")
+        return folded
 
     def _has_marks(self) -> bool:
         return any(mark in self._text for mark in "*_`\\~[&")
@@ -229,7 +239,7 @@ class ReplyMessage(MessageView):
             self.hot_spots.append(HotSpot("thought", rect, self._thought_label(column)))
             y += FOLD_HEIGHT + 2
             if self._thought_open:
-                y += self._add_reasoning(y, column, colors) + look.GRID
+                y += self._add_reasoning(y, column) + look.GRID
         if self._text:
             y += self._add_body(y, column, colors)
         self._progress_rect = QRectF()
@@ -277,13 +287,16 @@ class ReplyMessage(MessageView):
         self.parts.append(TextPart(kind, document, QPointF(0, y)))
         return document.size().height()
 
-    def _add_reasoning(self, y: float, column: float, colors: Palette) -> float:
+    def _thinking(self) -> TextPart:
         if self._reasoning_part is None:
             document = ReplyDocument()
             document.setPlainText(self._reasoning.strip("\n"))
-            style_plain(document, colors.muted)
+            style_plain(document, look.theme().colors.muted)
             self._reasoning_part = TextPart("reasoning", document, QPointF())
-        part = self._reasoning_part
+        return self._reasoning_part
+
+    def _add_reasoning(self, y: float, column: float) -> float:
+        part = self._thinking()
         part.origin = QPointF(14, y)
         part.document.setTextWidth(column - 14)
         self.parts.append(part)

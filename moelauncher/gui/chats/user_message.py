@@ -56,6 +56,19 @@ class UserMessage(MessageView):
             self._open = not self._open
             self.invalidate()
 
+    def searched_parts(self) -> list[TextPart]:
+        if self._open or not self._long:
+            return super().searched_parts()
+        whole = ReplyDocument()
+        whole.setPlainText(self._text[:SHOWN_CHARS_LIMIT])
+        return [TextPart("user", whole, QPointF())]
+
+    def reveal(self, part: TextPart) -> bool:
+        folded = self._long and not self._open
+        if folded:
+            self.toggle("more")
+        return folded
+
     def _shown(self) -> str:
         if self._open or not self._long:
             return self._text[:SHOWN_CHARS_LIMIT]

@@ -61,6 +61,45 @@ def test_words_across_markdown_are_found(pane, qtbot):
     assert pane.find_bar.count.text() == "1 of 1"
 
 
+def test_folded_thinking_is_found_and_unfolded(pane, qtbot):
+    talk = Conversation().ask("Which animal?").begin_reply("m")
+    talk = talk.append("A zebra.", "A lion? No, a zebra. " * 3).finish(STATS)
+    pane.show_conversation(talk)
+    type_text(pane, qtbot, "zebra")
+    assert pane.find_bar.count.text() == "4 of 4"
+    assert "lion" not in pane.view.toPlainText(), "what is shown is in the answer"
+    qtbot.keyClick(pane.find_bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert pane.find_bar.count.text() == "3 of 4"
+    assert "lion" in pane.view.toPlainText()
+    thinking, answer = (p for p in pane.view._column.messages[1].parts if p.hits)
+    assert [present for _, _, present in thinking.hits] == [False, False, True]
+    assert [present for _, _, present in answer.hits] == [False]
+
+
+def test_the_folded_part_of_a_long_message_is_found_and_unfolded(pane, qtbot):
+    lines = [f"line {n}" for n in range(200)]
+    lines[150] = "here is the needle"
+    talk = Conversation().ask("\n".join(lines)).begin_reply("m").append("Fine.").finish(STATS)
+    pane.show_conversation(talk)
+    assert "needle" not in pane.view.messages[0].parts[0].document.toPlainText()
+    type_text(pane, qtbot, "needle")
+    assert pane.find_bar.count.text() == "1 of 1"
+    y, bar = pane.view._find.y(), pane.view.verticalScrollBar()
+    assert bar.value() <= y <= bar.value() + pane.view.viewport().height()
+    assert y > pane.view.viewport().height(), "it stands far below the first lines"
+
+
+def test_a_search_goes_on_in_what_is_shown_next(pane, qtbot):
+    type_text(pane, qtbot, "answer on sea29.")
+    talk = Conversation().ask("Where is sea29?").begin_reply("m")
+    pane.show_conversation(talk)
+    assert pane.find_bar.count.text() == "not found"
+    talk = talk.append("An answer on sea29.").finish(STATS)
+    pane.show_turns(talk.shown())
+    assert pane.find_bar.count.text() == "1 of 1"
+    assert [p for m in pane.view._column.messages for p in m.parts if p.hits]
+
+
 def test_nothing_found_and_the_end_of_the_search(pane, qtbot):
     type_text(pane, qtbot, "whale")
     assert pane.find_bar.count.text() == "not found"
