@@ -1,11 +1,12 @@
 """A text file quoted into a message.
 
 In: a path. Out: Markdown that names the file and holds its text. Binary files are refused in
-a sentence. Blocks on the disk: a pool thread.
+a sentence, and so is text in an encoding that nothing tells. Blocks on the disk: a pool thread.
 """
 
 from __future__ import annotations
 
+import locale
 import re
 import stat
 from pathlib import Path
@@ -17,12 +18,17 @@ from moelauncher.core.translate import tr
 #: More text than any context holds.
 LONGEST_BYTES = 8 * 2**20
 
+#: No text has these; an encoding of one byte a letter would read them all the same.
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _FENCE_RUN = re.compile(r"`{3,}")
 _WORD = re.compile(r"[A-Za-z0-9+#]{1,16}")
 
 
-def quote_file(path: Path) -> str:
-    """The file's name and its text in a fenced block. Raises LauncherError saying why not."""
+def quote_file(path: Path, encoding: str | None = None) -> str:
+    """The file's name and its text in a fenced block. Raises LauncherError saying why not.
+
+    ``encoding``: of a text that is no Unicode; None: the system's own, as its programs write it.
+    """
     name = display_name(path.name)
     try:
         mode = path.stat().st_mode
@@ -41,9 +47,9 @@ def quote_file(path: Path) -> str:
         raise LauncherError(
             tr("{name} is too long to be quoted: no context holds so much text.").format(name=name)
         )
-    text = _decoded(data)
+    text = _decoded(data, encoding or locale.getencoding())
     if text is None:
-        raise _no_text(name)
+        raise _no_text(name) if _CONTROL.search(data) else _unknown_encoding(name)
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     longest = max((len(run) for run in _FENCE_RUN.findall(text)), default=2)
     fence = "`" * (longest + 1)
@@ -59,16 +65,26 @@ def _no_text(name: str) -> LauncherError:
     )
 
 
-def _decoded(data: bytes) -> str | None:
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding)
-            except UnicodeDecodeError:
-                return None
+def _unknown_encoding(name: str) -> LauncherError:
+    return LauncherError(
+        tr("{name} is in an encoding that is not known here, so it cannot be quoted.").format(
+            name=name
+        ),
+        tr("Save it as UTF-8, and drop it again."),
+    )
+
+
+def _decoded(data: bytes, encoding: str) -> str | None:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return _in(data, "utf-16")
     if b"\x00" in data:
         return None
+    text = _in(data, "utf-8-sig")
+    return _in(data, encoding) if text is None and not _CONTROL.search(data) else text
+
+
+def _in(data: bytes, encoding: str) -> str | None:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError:
         return None

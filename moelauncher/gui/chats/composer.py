@@ -5,6 +5,8 @@ GUI thread only.
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
@@ -28,6 +30,8 @@ from moelauncher.gui.controls.pane import plain_label
 from moelauncher.gui.controls.plain_tip import plain_tip
 
 NEARLY_FULL = 0.85
+#: Lines before the first one that says something.
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 class Composer(QWidget):
@@ -156,7 +160,7 @@ class Composer(QWidget):
     def begin_edit(self, text: str) -> None:
         """Put an earlier message into the field; what was there waits."""
         if self._draft is None:
-            self._draft = self.field.toPlainText()
+            self._draft = self.field.text
         self._put(text)
         self.edit_line.show()
         self.field.setFocus()
@@ -164,7 +168,7 @@ class Composer(QWidget):
     @property
     def text(self) -> str:
         """What stands in the field."""
-        return self.field.toPlainText()
+        return self.field.text
 
     def set_draft(self, text: str) -> None:
         """Let ``text`` stand in the field, to be written on."""
@@ -173,7 +177,7 @@ class Composer(QWidget):
 
     def add_text(self, text: str) -> None:
         """Put ``text`` behind what is being written."""
-        before = self.field.toPlainText().rstrip()
+        before = self.field.text.rstrip()
         self._put(f"{before}\n\n{text}" if before else text)
         self.field.setFocus()
 
@@ -224,7 +228,9 @@ class Composer(QWidget):
             self.context.setText(self.tr("{used} tokens").format(used=shown))
             return
         text = self.tr("{used} of {total}").format(used=shown, total=format_tokens(total))
-        if full:
+        if used > total:
+            text = self.tr("too much: {use}").format(use=text)
+        elif full:
             text = self.tr("nearly full: {use}").format(use=text)
         self.context.setText(text)
         look.set_tone(self.context, "warn" if full else "muted")
@@ -238,11 +244,13 @@ class Composer(QWidget):
         font = look.chat_font()
         if self.field.font().pixelSize() != font.pixelSize():
             self.field.setFont(font)
+            # Where the placeholder is painted: a style sheet keeps Qt from handing it on.
+            self.field.viewport().setFont(font)
             self.field.document().setDefaultFont(font)
         self.update()
 
     def _submit(self) -> None:
-        text = self.field.toPlainText().strip()
+        text = _as_sent(self.field.text)
         if not text:
             return
         if not self._send_enabled:
@@ -277,7 +285,7 @@ class Composer(QWidget):
         self.field.setTextCursor(cursor)
 
     def _refresh(self) -> None:
-        self.send.setEnabled(self._send_enabled and bool(self.field.toPlainText().strip()))
+        self.send.setEnabled(self._send_enabled and bool(self.field.text.strip()))
 
     # Qt's own
 
@@ -290,3 +298,9 @@ class Composer(QWidget):
         painter.setBrush(colors.surface)
         box = self.rect().toRectF().adjusted(0.5, 0.5, -0.5, -0.5)
         painter.drawRoundedRect(box, look.RADIUS + 2, look.RADIUS + 2)
+
+
+def _as_sent(text: str) -> str:
+    """``text`` without the empty lines around it; a text of several lines keeps its indents."""
+    whole = text.rstrip()
+    return _BLANK_LINES.sub("", whole) if "\n" in whole else whole.strip()

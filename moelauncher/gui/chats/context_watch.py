@@ -86,7 +86,7 @@ class ContextWatch(QObject):
     def _count(self) -> None:
         if self._total is None or self._chat.conversation.streaming:
             return
-        draft = self._window.chat.composer.field.toPlainText()
+        draft = self._window.chat.composer.text
         if not draft.strip() and not self._chat.conversation.left_out:
             self._show_last()
             return

@@ -55,6 +55,13 @@ class MessageField(QPlainTextEdit):
         self._fit()
 
     @property
+    def text(self) -> str:
+        """What stands in the field, to the letter."""
+        # Qt's toPlainText makes spaces of those that shall not break.
+        raw = self.document().toRawText()
+        return raw.replace("\u2029", "\n").replace("\u2028", "\n")
+
+    @property
     def shown_lines(self) -> int:
         """How many lines the field is tall."""
         return max(1, min(LINES_MAX, round(self.document().size().height())))

@@ -12,10 +12,10 @@ from moelauncher.core.chats.quoted_file import LONGEST_BYTES, quote_file
 from moelauncher.core.errors import LauncherError
 
 
-def quoted(tmp_path: Path, name: str, data: bytes) -> str:
+def quoted(tmp_path: Path, name: str, data: bytes, encoding: str = "utf-8") -> str:
     path = tmp_path / name
     path.write_bytes(data)
-    return quote_file(path)
+    return quote_file(path, encoding)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,8 @@ def test_text_is_quoted(tmp_path: Path, name: str, data: bytes, expected: str) -
     ("data", "reason"),
     [
         (b"\x89PNG\r\n\x1a\n\x00\x00", "no text file"),
-        (b"caf\xe9", "no text file"),
+        (b"caf\xe9", "an encoding that is not known"),
+        (b"caf\xe9\x01", "no text file"),
         (b"\xff\xfe\x00", "no text file"),
         (b"x" * (LONGEST_BYTES + 1), "too long"),
     ],
@@ -46,6 +47,16 @@ def test_text_is_quoted(tmp_path: Path, name: str, data: bytes, expected: str) -
 def test_other_files_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     with pytest.raises(LauncherError, match=reason):
         quoted(tmp_path, "file.bin", data)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("東京は日本の首都。\n", "cp932"), ("Grüße aus dem Café\n", "cp1252")]
+)
+def test_text_in_the_systems_own_encoding(tmp_path: Path, text: str, encoding: str) -> None:
+    assert text in quoted(tmp_path, "a.txt", text.encode(encoding), encoding)
+    assert text in quoted(tmp_path, "a.txt", text.encode(), encoding)
+    with pytest.raises(LauncherError, match="no text file"):
+        quoted(tmp_path, "a.bin", text.encode(encoding) + b"\x02", encoding)
 
 
 def test_a_file_that_is_gone_or_a_folder(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from moelauncher.gui.chats.composer import Composer
 from moelauncher.gui.chats.message_field import LINES_MAX
+from moelauncher.gui.theme import chat_font, theme
 
 TYPED = "and what the wind said to the barn when night came on a roof"
 
@@ -189,6 +190,29 @@ def test_rich_text_is_pasted_as_plain_text(composer):
     assert composer.field.toPlainText() == "bold"
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("\n \n    if x:\n\treturn\n\n", "    if x:\n\treturn"),
+        ("  hello ", "hello"),
+        ("Qui\u00a0? 東京", "Qui\u00a0? 東京"),
+    ],
+)
+def test_text_is_sent_as_it_was_written(qtbot, composer, sent, written, expected):
+    composer.field.setPlainText(written)
+    qtbot.keyClick(composer.field, Qt.Key.Key_Return)
+    assert sent == [expected]
+
+
+def test_the_empty_field_grows_with_the_chats_text(composer):
+    theme().set_chat_zoom(150)
+    try:
+        viewport = composer.field.viewport()
+        assert viewport.font().pixelSize() == chat_font().pixelSize(), "of the placeholder"
+    finally:
+        theme().set_chat_zoom(100)
+
+
 def test_stop_takes_the_place_of_send(qtbot, composer):
     place = composer.send.geometry()
     size = composer.size()
@@ -209,6 +233,8 @@ def test_context_use(composer):
     assert "1,200 of 32,768" in composer.context.toolTip()
     composer.set_context(32000, 32768)
     assert composer.context.text() == "nearly full: 32k of 32k"
+    composer.set_context(40000, 32768)
+    assert composer.context.text() == "too much: 40k of 32k"
     composer.set_context(1200, None)
     assert composer.context.text() == "1.2k tokens"
     composer.set_context(None, None)
