@@ -290,6 +290,7 @@ class Session(QObject):
             return
         if self._loads.loaded is None:
             self._waiting = (self.chat.chat, text)
+            self._window.chat.set_notice(self._texts.message_waits())
             self.launch()
             return
         self.turns.send(text)
@@ -371,6 +372,8 @@ class Session(QObject):
         """The message that waited for the model goes back to where it was written."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
+            if self._loads.loaded is None:
+                self._window.chat.set_notice("")
             self.chat.give_back(*waiting)
 
     def _idle_for_long(self) -> None:

@@ -276,12 +276,18 @@ class SessionTexts(QObject):
                 parts.append(self.tr("{n} threads").format(n=report.n_threads))
         return " · ".join(parts), self.tr("The llama.cpp build in use, and its CPU threads")
 
+    def message_waits(self) -> str:
+        """Why a message that was sent is not seen yet."""
+        return self.tr("Your message is sent as soon as the model is loaded.")
+
     def empty_chat(self, state: SessionState, entry: CatalogEntry | None) -> str:
         """What an empty chat says."""
         if state is SessionState.READY:
             return self.tr("The model is loaded. Write a message below.")
         if state in (SessionState.CHECKING, SessionState.LOADING):
             return self.tr("The model is being loaded…")
+        if state in (SessionState.PREFILL, SessionState.GENERATING, SessionState.MOVING):
+            return self.tr("The model is answering in another chat; after that it can answer here.")
         if entry is None:
             return self.tr("Pick a model on the left and press Launch, then write below.")
         if entry.problem:

@@ -261,7 +261,7 @@ class ChatSession(QObject):
 
     def tell_to_wait(self) -> None:
         """Say that a reply stands in the way."""
-        self._tell(self.tr("Wait for the reply to end, or stop it."), "warning")
+        self._tell(self.tr("Wait for the reply to end, or stop it."), "info")
 
     # Parts
 

@@ -80,9 +80,9 @@ class TurnDesk(QObject):
             chat.change(talk.take_in([key]))
         elif chat.elsewhere is not None:
             text = self.tr("A reply is being written in “{title}”: wait for its end, or stop it.")
-            self._tell(text.format(title=chat.elsewhere.shown_title), "warning")
+            self._tell(text.format(title=chat.elsewhere.shown_title), "info")
         elif not self._can_answer:
-            self._tell(self.tr("Launch a model first: nobody is there to answer."), "warning")
+            self._tell(self.tr("Launch a model first: nobody is there to answer."), "info")
         elif kind == "answer" and talk.path[-1].key == key:
             self._begin(talk.begin_reply(chat.model_name, self._sampling()))
         elif kind == "regenerate":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.chats.chat_store import ChatStore
@@ -54,6 +55,15 @@ class Chats:
         """The model writes this, into the reply that goes on."""
         self.driver.engine.say(TokenEvent(0, text, reasoning, n_tokens, 0.0))
         self.driver.wait(lambda: text in self.answered and reasoning in self.thought)
+
+    def end_and_unload(self) -> None:
+        """The reply ends, and then the model is taken out of memory."""
+        driver = self.driver
+        driver.engine.say(Finished(0, DONE))
+        driver.wait(lambda: driver.session.state is SessionState.READY)
+        driver.session.unload()
+        driver.unloaded()
+        driver.wait(lambda: driver.session.state is SessionState.SELECTED)
 
     @property
     def answered(self) -> str:
@@ -234,7 +244,7 @@ def test_a_new_chat_is_begun_meanwhile(chats: Chats) -> None:
     chats.session.new_chat()
     assert chats.session.elsewhere is not None and not chats.session.conversation.nodes
     chats.say("upon ")
-    assert "upon" not in chats.shown
+    assert chats.shown.startswith("The model is answering in another chat")
     chats.driver.engine.say(Finished(0, DONE))
     chats.driver.wait(lambda: chats.session.open.answering is None)
     chats.driver.session.send("Another")
@@ -312,20 +322,27 @@ def test_an_edit_waits_for_its_chat(chats: Chats) -> None:
 
 
 def test_a_message_that_waits_for_the_model_stays_in_its_chat(chats: Chats) -> None:
-    driver = chats.driver
-    driver.engine.say(Finished(0, DONE))
-    driver.wait(lambda: driver.session.state is SessionState.READY)
-    driver.session.unload()
-    driver.unloaded()
-    driver.wait(lambda: driver.session.state is SessionState.SELECTED)
+    driver, notice = chats.driver, chats.window.findChild(QLabel, "chatNotice")
+    chats.end_and_unload()
     driver.session.send("And then?")
+    assert notice.text() == "Your message is sent as soon as the model is loaded."
     chats.click(chats.old)
     n_asked = len(driver.engine.replies)
     driver.loaded()
     driver.wait(lambda: driver.session.state is SessionState.READY)
     assert len(driver.engine.replies) == n_asked
     chats.click(chats.new)
-    assert chats.window.chat.composer.text == "And then?"
+    assert chats.window.chat.composer.text == "And then?" and notice.isHidden()
+
+
+def test_a_message_that_waited_in_vain_is_in_the_field_again(chats: Chats) -> None:
+    driver, notice = chats.driver, chats.window.findChild(QLabel, "chatNotice")
+    chats.end_and_unload()
+    driver.session.send("And then?")
+    assert notice.isVisible()
+    driver.failed()
+    driver.wait(lambda: driver.session.state is SessionState.FAILED)
+    assert chats.window.chat.composer.text == "And then?" and notice.isHidden()
 
 
 def test_a_question_without_an_answer_offers_one(chats: Chats) -> None:
