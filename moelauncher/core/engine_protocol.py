@@ -306,6 +306,12 @@ class Engine(Protocol):
     ) -> str | None:
         """The text that :meth:`count_prompt` counts; also None where it takes too long."""
 
+    def find_switches(self, template: str) -> Sequence[TemplateSwitch]:
+        """What ``template``, standing in for the loaded model's own, lets one switch.
+
+        Nothing without a model. Tries it out, which may take a second. Any thread.
+        """
+
     def count_tokens(self, text: str) -> int | None:
         """Tokens of ``text`` in the loaded model's vocabulary; None without one. Any thread."""
 

@@ -2,7 +2,7 @@
 
 In: the template. Out: the switches that change the prompt, and what the template does
 without being told. Templates are programs of strangers: each trial is bounded in time.
-Engine thread.
+Any thread.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from moelauncher.core.engine_protocol import (
     Unloaded,
 )
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.core.translate import tr
 from moelauncher.engine.generate import Generation
 from moelauncher.engine.kept_states import KeptStates
@@ -154,6 +155,10 @@ class LlamaEngine:
     ) -> str | None:
         """See :class:`Engine`."""
         return self._resident.render_prompt(messages, template_values, template)
+
+    def find_switches(self, template: str) -> Sequence[TemplateSwitch]:
+        """See :class:`Engine`."""
+        return self._resident.find_switches(template)
 
     def count_tokens(self, text: str) -> int | None:
         """See :class:`Engine`."""

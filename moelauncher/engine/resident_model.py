@@ -24,8 +24,11 @@ from moelauncher.core.engine_protocol import (
     LoadRequest,
 )
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.core.translate import tr
+from moelauncher.engine.chat_template import ChatTemplate
 from moelauncher.engine.evaluated_context import EvaluatedContext
+from moelauncher.engine.find_switches import find_switches
 from moelauncher.engine.kept_states import KeptStates
 from moelauncher.engine.live_move import FreeRam, SavedChat
 from moelauncher.engine.load_model import (
@@ -109,6 +112,16 @@ class ResidentModel:
         """See :class:`Engine`. Any thread."""
         with self._lock:
             return self._rendered(messages, template_values, template)
+
+    def find_switches(self, template: str) -> Sequence[TemplateSwitch]:
+        """See :class:`Engine`. Any thread."""
+        with self._lock:
+            if self.running is None:
+                return ()
+            vocabulary = self.running.model.vocabulary
+            # One of its own: trials are long, and nobody shall wait for them.
+            stand_in = ChatTemplate(template, vocabulary.bos_text, vocabulary.eos_text)
+        return find_switches(stand_in)
 
     def _rendered(
         self,

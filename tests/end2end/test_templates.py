@@ -106,3 +106,28 @@ def test_a_template_of_ones_own_with_its_prompt(driver: WindowDriver) -> None:
     assert again.field.toPlainText() == BROKEN
     again.accept()
     assert chat.settings.template() is None
+
+
+def test_a_template_of_ones_own_brings_its_switch(driver: WindowDriver) -> None:
+    session = driver.program.session
+    chip = driver.window.chat.composer.thinking
+    assert chip.isHidden()
+    choose(driver, "text", "{% if enable_thinking %}<think>{% endif %}{{ messages[-1].content }}")
+    driver.wait(chip.isVisible)
+    session.unload()
+    driver.wait(chip.isHidden)
+    driver.launch()
+    driver.wait(chip.isVisible)
+    driver.press(chip.objectName())
+    assert session.chat.thinking.values() == {"enable_thinking": True}
+    choose(driver, "chatml")
+    driver.wait(chip.isHidden)
+
+
+def choose(driver: WindowDriver, kind: str, text: str = "") -> None:
+    dialog = opened(driver)
+    dialog.choice.setCurrentIndex(dialog.choice.findData(kind))
+    if text:
+        dialog.field.setPlainText(text)
+    dialog.accept()
+    driver.window.findChild(QDialog, "chatSettings").reject()

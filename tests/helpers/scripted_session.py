@@ -39,6 +39,7 @@ from moelauncher.core.session_state import SessionState
 from moelauncher.core.speed.device_bandwidth import BandwidthProbe
 from moelauncher.core.speed.same_answers import AnswersRunner
 from moelauncher.core.speed.tune_events import TuneRunner
+from moelauncher.core.template_switch import TemplateSwitch
 from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.main_window import MainWindow
@@ -108,6 +109,9 @@ class ScriptedEngine:
         template: str | None = None,
     ) -> str | None:
         return "\n".join(message.content for message in messages)
+
+    def find_switches(self, template: str) -> Sequence[TemplateSwitch]:
+        return ()
 
     def count_tokens(self, text: str) -> int | None:
         return len(text.split())

@@ -35,7 +35,7 @@ class ChatSettingsDesk(QObject):
 
     Signals:
         template_requested(object): show the model's template; its parent is this dialog.
-        template_changed(): the model's prompts are another text from now on.
+        template_changed(): prompts are another text from now on: another model, or template.
     """
 
     template_requested = Signal(object)
@@ -59,6 +59,7 @@ class ChatSettingsDesk(QObject):
         """The model that answers now; None: nobody, and the chat keeps what it has."""
         self.path = str(path) if path is not None else ""
         self.metadata = metadata
+        self.template_changed.emit()
 
     def usual(self) -> dict[str, object]:
         """What a new chat with this model begins with."""

@@ -1,4 +1,4 @@
-"""Opens the template of the loaded model, and renders what it makes of the chat.
+"""Opens the template of the loaded model, renders what it makes of the chat, finds its switches.
 
 A template is a stranger's program, so it runs in a pool job. GUI thread only.
 """
@@ -27,6 +27,7 @@ class TemplateDesk(QObject):
         self._jobs = jobs
         self._dialog: TemplateDialog | None = None
         chat.settings.template_requested.connect(self.open)
+        chat.settings.template_changed.connect(self._find_switches)
 
     def open(self, above: object) -> None:
         """Show the template over ``above``."""
@@ -40,6 +41,20 @@ class TemplateDesk(QObject):
         dialog.accepted.connect(lambda: settings.use_template(dialog.template))
         dialog.finished.connect(self._closed)
         dialog.open()
+
+    def _find_switches(self) -> None:
+        """A template that stands in for the model's may let one switch other things."""
+        stand_in, thinking = self._chat.settings.template(), self._chat.thinking
+        if stand_in is None:
+            self._jobs.cancel("switches")
+            thinking.set_stand_in(None)
+            return
+        self._jobs.start(
+            "switches",
+            lambda report, cancelled: self._engine.find_switches(stand_in),
+            lambda found: thinking.set_stand_in(found if isinstance(found, tuple) else ()),
+            lambda error: thinking.set_stand_in(()),
+        )
 
     def _render(self, template: object) -> None:
         messages = self._chat.conversation.messages()

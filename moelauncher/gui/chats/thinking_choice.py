@@ -22,12 +22,21 @@ class ThinkingChoice(QObject):
         self._chip = chip
         self._state = state
         self._path = ""
+        self._own: Sequence[TemplateSwitch] = ()
         self._switch: TemplateSwitch | None = None
         chip.chosen.connect(self._remember)
 
     def set_model(self, path: Path | None, switches: Sequence[TemplateSwitch]) -> None:
         """The model that answers now; None: nobody, so there is nothing to switch."""
         self._path = str(path) if path is not None else ""
+        self._own = switches
+        self._show(switches)
+
+    def set_stand_in(self, switches: Sequence[TemplateSwitch] | None) -> None:
+        """What the template that stands in for the model's can switch; None: nothing stands in."""
+        self._show(self._own if switches is None else switches)
+
+    def _show(self, switches: Sequence[TemplateSwitch]) -> None:
         self._switch = switches[0] if switches else None
         value = self._switch.chosen(self._stored().get(self._path)) if self._switch else None
         self._chip.set_switch(self._switch, value)

@@ -51,6 +51,17 @@ def test_one_press_turns_thinking_off_for_this_model(chip, state, qtbot):
     assert chip.text() == "Thinking off"
 
 
+def test_the_switch_is_that_of_the_template_that_stands_in(chip, state):
+    choice = ThinkingChoice(chip, state)
+    choice.set_model(MODEL, (ON_OFF,))
+    choice.set_stand_in((EFFORT,))
+    assert choice.values() == {"reasoning_effort": "medium"}
+    choice.set_stand_in(())
+    assert chip.isHidden() and choice.values() == {}
+    choice.set_stand_in(None)
+    assert choice.values() == {"enable_thinking": True}
+
+
 def test_an_effort_is_chosen_from_a_menu(chip, state, qtbot):
     choice = ThinkingChoice(chip, state)
     choice.set_model(MODEL, (EFFORT,))
