@@ -22,6 +22,8 @@ from moelauncher.core.translate import tr
 from moelauncher.core.units import format_bytes
 from moelauncher.engine.bench import BenchCase, run_bench
 
+#: Of the table for people: "experts of layers: 94".
+_PLACE_WIDTH = 22
 _COLUMNS = (
     "cpu_moe",
     "test",
@@ -140,15 +142,23 @@ def _print(row: BenchRow, options: argparse.Namespace, *, first: bool) -> None:
         out(_csv_line(_cells(row)))
     else:
         if first:
-            head = (tr("layers in RAM"), tr("test"), tr("tok/s"), "VRAM", "RAM")
-            out(f"{head[0]:>13}  {head[1]:<10} {head[2]:>18}  {head[3]:>10} {head[4]:>10}")
-        out(_line(row))
+            place, test, rate = tr("placed in RAM"), tr("test"), tr("tok/s")
+            out(f"{place:<{_PLACE_WIDTH}}  {test:<10} {rate:>18}  {'VRAM':>10} {'RAM':>10}")
+        out(table_line(row))
 
 
-def _line(row: BenchRow) -> str:
+def _placed_in_ram(row: BenchRow) -> str:
+    """A layer split, or a machine without a GPU, has whole layers there, not only their experts."""
+    if row.ram_layers:
+        return tr("whole layers: {n}").format(n=row.ram_layers)
+    return tr("experts of layers: {n}").format(n=row.cpu_moe)
+
+
+def table_line(row: BenchRow) -> str:
+    """``row`` as a line of the table for people."""
     rate = f"{row.median:.2f} ± {row.mad:.2f}"
     line = (
-        f"{row.cpu_moe:>13}  {row.test + str(row.n_tokens):<10} {rate:>18}"
+        f"{_placed_in_ram(row):<{_PLACE_WIDTH}}  {row.test + str(row.n_tokens):<10} {rate:>18}"
         f"  {format_bytes(row.vram_bytes):>10} {format_bytes(row.ram_bytes):>10}"
     )
     return "  ".join([line, *row.notes])

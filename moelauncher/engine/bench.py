@@ -163,6 +163,7 @@ class BenchRun:
                     ram,
                     notes,
                     tuple(left_out),
+                    placement.ram_layers,
                 )
 
     def _load(self, request: LoadRequest) -> LoadReport:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from moelauncher import cli
+from moelauncher.commands.measure import table_line
+from moelauncher.core.speed.bench_row import BenchRow
 from tests.helpers.command_line import moelauncher
 
 
@@ -45,6 +47,24 @@ def test_bench_as_markdown_and_for_people(tree: Path) -> None:
     lines = [line for line in bench(tree, "--md").splitlines() if line.startswith("|")]
     assert [line.count("|") for line in lines] == [11] * 3
     assert "pp16" in bench(tree)
+
+
+@pytest.mark.parametrize(
+    ("cpu_moe", "ram_layers", "words"),
+    [
+        (24, 0, "experts of layers: 24 "),
+        (0, 0, "experts of layers: 0 "),
+        (0, 26, "whole layers: 26 "),
+    ],
+)
+def test_the_table_says_what_of_the_layers_is_in_ram(
+    cpu_moe: int, ram_layers: int, words: str
+) -> None:
+    row = BenchRow(cpu_moe, "tg", 128, 512, (30.0,), 1 << 30, 1 << 31, ram_layers=ram_layers)
+    line = table_line(row)
+    assert line.startswith(words)
+    assert "tg128" in line and "30.00 ± 0.00" in line
+    assert "ram_layers" not in row.to_json()
 
 
 def test_bench_that_does_not_fit_its_context_says_so(

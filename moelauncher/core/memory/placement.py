@@ -65,6 +65,11 @@ class Placement:
     tensor_split: tuple[float, ...]  # one a GPU; empty with no or one GPU
     patterns: tuple[str, ...]  # tensor_buft_overrides patterns, all to the CPU buffer
 
+    @property
+    def ram_layers(self) -> int:
+        """How many blocks lie in main memory whole, attention and all."""
+        return self.layer_devices[:-1].count(MAIN_MEMORY)
+
 
 def same_place(one: Placement, other: Placement) -> bool:
     """Whether both put every tensor on the same device.

@@ -30,6 +30,8 @@ class BenchRow:
     notes: tuple[str, ...] = ()
     #: Places in ``repeats`` that were disturbed: shown, and left out of the median.
     left_out: tuple[int, ...] = ()
+    #: Layers that lay in main memory whole, attention and all; no key of the JSON.
+    ram_layers: int = 0
 
     @property
     def counted(self) -> tuple[float, ...]:
@@ -51,6 +53,7 @@ class BenchRow:
         """The row as the command line prints it."""
         values = asdict(self)
         left_out = values.pop("left_out")
+        del values["ram_layers"]
         tail = {name: values.pop(name) for name in ("vram_bytes", "ram_bytes", "notes")}
         if left_out:
             tail["left_out"] = left_out

@@ -19,6 +19,7 @@ def test_as_many_whole_layers_as_fit() -> None:
     assert split is not None
     assert 0 < split.n_gpu_layers < FACTS.n_layer_all
     assert split.cpu_moe == 0 and not split.patterns
+    assert split.ram_layers == FACTS.n_layer_all + 1 - split.n_gpu_layers
     assert gpus_fit(forecast_on(FACTS, split, CONTEXT, machine))
     one_more = place(FACTS, machine.gpus, cpu_moe=0, n_gpu_layers=split.n_gpu_layers + 1)
     assert not gpus_fit(forecast_on(FACTS, one_more, CONTEXT, machine))
