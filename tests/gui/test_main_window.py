@@ -103,11 +103,13 @@ def test_nothing_is_cut_at_any_size(qtbot, window: MainWindow, width: int, heigh
         assert scroll.verticalScrollBar().maximum() > 0
 
 
-def test_at_1280_by_800_more_options_fit_with_one_gpu(qtbot, window: MainWindow) -> None:
+@pytest.mark.parametrize("n_gpus", [1, 2])
+def test_at_1280_by_800_more_options_fit(qtbot, window: MainWindow, n_gpus: int) -> None:
     shown(qtbot, window, 1280, 800)
     window.speed.build_plot()
     window.memory.set_snapshot(snapshot())
-    window.memory.set_forecast(forecast(device("CUDA0", recurrent_bytes=MIB * 60)))
+    gpus = [device(f"CUDA{n}", recurrent_bytes=MIB * 60) for n in range(n_gpus)]
+    window.memory.set_forecast(forecast(*gpus))
     window.placement.more_button.setChecked(True)
     qtbot.wait(1)
     assert window.findChild(QScrollArea, "rightSide").verticalScrollBar().maximum() == 0

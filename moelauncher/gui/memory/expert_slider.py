@@ -21,7 +21,9 @@ from moelauncher.gui.theme import FOCUS_RING, theme
 
 HANDLE_RADIUS = 8
 GROOVE = 5
-_FAINT = 0.5
+_FAINT = 0.65
+#: How strong the slowest stop is; the fastest is 1.
+_SLOWEST = 0.25
 
 
 class ExpertSlider(QSlider):
@@ -145,20 +147,16 @@ class ExpertSlider(QSlider):
         span = max(1, stops[-1] - stops[0])
         for stop in stops:
             share = (self._speeds[stop] - slowest) / max(fastest - slowest, 0.05 * fastest)
-            tint.setColorAt(
-                (stop - stops[0]) / span,
-                mixed(colors.border, colors.accent, (0.15 + 0.85 * share) * self._tint),
-            )
+            strength = (_SLOWEST + (1 - _SLOWEST) * share) * self._tint
+            tint.setColorAt((stop - stops[0]) / span, mixed(colors.border, colors.accent, strength))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QBrush(tint))
-        painter.drawRect(
-            QRectF(
-                self._x_of(stops[0]),
-                groove.top() + 1,
-                self._x_of(stops[-1]) - self._x_of(stops[0]),
-                groove.height() - 2,
-            )
-        )
+        # An end of the slider is an end of the groove, which reaches on by half a handle.
+        first, last = stops[0] == self.minimum(), stops[-1] == self.maximum()
+        area = QRectF(groove).adjusted(0, 1, 0, -1)
+        area.setLeft(groove.left() if first else self._x_of(stops[0]))
+        area.setRight(groove.right() if last else self._x_of(stops[-1]))
+        painter.drawRect(area)
 
     def _paint_handle(self, painter: QPainter, middle: float) -> None:
         colors = theme().colors

@@ -131,7 +131,7 @@ class OutlookDesk(QObject):
         last = plan.slider.gpu_layers if dense else plan.slider.last
         here = plan.choices.n_gpu_layers if dense else plan.choices.cpu_moe
         fits = () if dense else slider.fits
-        speed.set_speeds(speeds, last, fits, here, expected)
+        speed.set_speeds(speeds, last, fits, here, expected, guessed=self._guessed)
         self._show_traffic(facts, plan)
         measured = {} if dense else {one.stop: one.median for one in speeds}
         foretold = {
@@ -172,15 +172,15 @@ class OutlookDesk(QObject):
             "experts in RAM are not slow."
         ).format(bus=format_bytes(round(read.bus_bytes)))
         rate, why = self._expected(read, plan)
-        guessed = self._basis.kind == USUAL
         if rate:
             told = (
                 self.tr("{rate} is a rough guess: {why}.")
-                if guessed
+                if self._guessed
                 else self.tr("{rate} expected: {why}.")
             )
             tip += "\n" + told.format(rate=rate, why=why)
-        self._window.speed.set_traffic(text, tip, rate.rpartition(" ")[0], guessed=guessed)
+        speed = self._window.speed
+        speed.set_traffic(text, tip, rate.rpartition(" ")[0], guessed=self._guessed)
 
     def _read(self, facts: ModelFacts, plan: LaunchPlan) -> TokenTraffic:
         """What a token reads where the model will lie: not on a GPU that is only imagined."""
@@ -195,6 +195,11 @@ class OutlookDesk(QObject):
     def _basis(self) -> SpeedBasis:
         """What the speeds in view rest on."""
         return self.basis if self._outlook is None else self._outlook.basis
+
+    @property
+    def _guessed(self) -> bool:
+        """Whether they rest on nothing that was seen of this machine."""
+        return self._basis.kind == USUAL
 
     def _expected(self, read: TokenTraffic, plan: LaunchPlan) -> tuple[str, str]:
         """The speed to expect of the placement in view, and what that rests on.

@@ -9,12 +9,14 @@ import math
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QWheelEvent
+from PySide6.QtGui import QHelpEvent, QPainter, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QFrame, QToolTip, QWidget
 
 from moelauncher.gui.theme import font, theme
 
 GRID_LINES = 3
+#: What is lower shows its curves without a scale: the labels would take all of the room.
+LOW_PLOT = 64
 
 
 class QuietAxis(pg.AxisItem):
@@ -58,6 +60,7 @@ class RatePlot(pg.PlotWidget):
         item.setMouseEnabled(False, False)
         item.getViewBox().setBorder(None)
         item.layout.setContentsMargins(0, 8, 0, 0)
+        self._low = False
         self._grid = [pg.InfiniteLine(angle=0) for _ in range(GRID_LINES + 1)]
         for line in self._grid:
             line.setZValue(-20)
@@ -107,6 +110,19 @@ class RatePlot(pg.PlotWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(240, 160)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        # pyqtgraph calls this without an event while it makes the view.
+        if event is None:
+            return
+        low = event.size().height() < LOW_PLOT
+        if low != self._low:
+            self._low = low
+            for side in ("left", "bottom"):
+                self.getPlotItem().showAxis(side, not low)
+            for line in self._grid[1:]:
+                line.setVisible(not low)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         # The pane around it scrolls; the plot itself does not zoom.

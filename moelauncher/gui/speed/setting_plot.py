@@ -24,6 +24,8 @@ from moelauncher.gui.theme import font, theme
 _POINT = 8
 #: The part of the axis that is wide enough for the words in it.
 _NAMED_FROM = 0.3
+#: Below this part of the height a name has no room under its curve.
+_NEAR_BOTTOM = 0.2
 #: How strong the shade is behind the words "does not fit", which must be read on it.
 UNFIT_SHADE = 0.18
 
@@ -42,6 +44,8 @@ class SettingPlot(RatePlot):
         self._unfit: list[pg.LinearRegionItem] = []
         self._unfit_name = pg.TextItem(self.tr("does not fit"), anchor=(0, 1))
         self._predicted = pg.PlotCurveItem(connect="finite", antialias=True)
+        self._predicted_name = pg.TextItem()
+        self._guessed = False
         self._line = pg.PlotCurveItem(antialias=True)
         self._bars = pg.ErrorBarItem(beam=0.0)
         self._points = pg.ScatterPlotItem(size=_POINT, pxMode=True)
@@ -51,8 +55,9 @@ class SettingPlot(RatePlot):
         ):
             piece.setZValue(level)
             self.addItem(piece)
-        self._unfit_name.setZValue(-5)
-        self.addItem(self._unfit_name)
+        for name in (self._unfit_name, self._predicted_name):
+            name.setZValue(-5)
+            self.addItem(name)
         self._others = SeriesItems(self)
         self._dress()
         theme().changed.connect(self._dress)
@@ -71,8 +76,10 @@ class SettingPlot(RatePlot):
         fits: Sequence[bool | None] = (),
         here: int | None = None,
         predicted: Sequence[float | None] = (),
+        guessed: bool = False,
     ) -> None:
-        """Show the stops 0..``last``. ``here`` is the slider's stop; ``predicted`` by stop."""
+        """Show the stops 0..``last``. ``here`` is the slider's stop; ``predicted`` by stop,
+        ``guessed`` where nothing is known of this machine yet."""
         self._speeds = tuple(speeds)
         self._last = last
         x = np.array([one.stop for one in speeds], dtype=float)
@@ -85,6 +92,8 @@ class SettingPlot(RatePlot):
         self._curve = tuple(predicted)
         curve = np.array([np.nan if rate is None else rate for rate in predicted], dtype=float)
         self._predicted.setData(np.arange(len(curve), dtype=float), curve)
+        self._guessed = guessed
+        self._dress_predicted()
         self._here.setVisible(here is not None)
         if here is not None:
             self._here.setValue(here)
@@ -126,9 +135,12 @@ class SettingPlot(RatePlot):
         rate = self._curve[nearest] if self._curve else None
         if rate is None:
             return ""
-        return self.tr("{n}: {rate} expected, not measured").format(
-            n=nearest, rate=format_rate(rate)
+        told = (
+            self.tr("{n}: {rate}, a rough guess")
+            if self._guessed
+            else self.tr("{n}: {rate} expected, not measured")
         )
+        return told.format(n=nearest, rate=format_rate(rate))
 
     def _tip_of(self, name: str, speeds: Sequence[StopSpeed], stop: float) -> str:
         one = min(speeds, key=lambda speed: abs(speed.stop - stop))
@@ -153,6 +165,7 @@ class SettingPlot(RatePlot):
         top = nice_top(max([self._highest, *rates]))
         self.set_top(top)
         self._others.show(self._series, self._last, top)
+        self._name_predicted(top)
         margin = max(0.5, self._last * 0.02)
         item.setXRange(-margin, max(1, self._last) + margin, padding=0.0)
         step = max(1, round(self._last / 4))
@@ -160,6 +173,15 @@ class SettingPlot(RatePlot):
         if len(stops) > 2 and stops[-1] - stops[-2] < step / 2:
             del stops[-2]
         item.getAxis("bottom").setTicks([[(stop, str(stop)) for stop in stops]])
+
+    def _name_predicted(self, top: float) -> None:
+        """At the curve's end: below it, where it falls to, unless that is the very bottom."""
+        known = [(stop, rate) for stop, rate in enumerate(self._curve) if rate is not None]
+        self._predicted_name.setVisible(bool(known))
+        if known:
+            stop, rate = known[-1]
+            self._predicted_name.setAnchor((1, 1 if rate < _NEAR_BOTTOM * top else 0))
+            self._predicted_name.setPos(float(stop), min(rate, top))
 
     def _shade(self, fits: Sequence[bool | None]) -> None:
         for region in self._unfit:
@@ -188,7 +210,7 @@ class SettingPlot(RatePlot):
         self._points.setPen(pg.mkPen(None))
         self._points.setBrush(pg.mkBrush(colors.accent))
         self._bars.setData(pen=pg.mkPen(colors.accent, width=2))
-        self._predicted.setPen(pg.mkPen(colors.muted, width=1, style=Qt.PenStyle.DashLine))
+        self._dress_predicted()
         self._here.setPen(pg.mkPen(colors.mark, width=1, style=Qt.PenStyle.DashLine))
         for region in self._unfit:
             self._dress_region(region)
@@ -196,6 +218,16 @@ class SettingPlot(RatePlot):
         self._unfit_name.setFont(font("small"))
         self._others.dress()
         self.update()
+
+    def _dress_predicted(self) -> None:
+        """A guess is told from what rests on a measurement by its line and by its name."""
+        colors = theme().colors
+        style = Qt.PenStyle.DotLine if self._guessed else Qt.PenStyle.DashLine
+        width = 2.0 if self._guessed else 1.5
+        self._predicted.setPen(pg.mkPen(colors.muted, width=width, style=style))
+        self._predicted_name.setText(self.tr("guess") if self._guessed else self.tr("expected"))
+        self._predicted_name.setColor(colors.muted)
+        self._predicted_name.setFont(font("small"))
 
     def _dress_region(self, region: pg.LinearRegionItem) -> None:
         dress_region(region, faded(SEGMENT.over, UNFIT_SHADE))

@@ -16,9 +16,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QSizePolicy,
-    QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,14 +25,12 @@ from moelauncher.core.units import format_rate
 from moelauncher.gui.controls.pane import Pane, add_shortcut, plain_label
 from moelauncher.gui.controls.steady_label import SteadyLabel
 from moelauncher.gui.speed.speed_history import SpeedHistory
+from moelauncher.gui.speed.speed_views import SpeedView, SpeedViews
 from moelauncher.gui.theme import BORDER, GRID, HALF, font, set_tone
 
 if TYPE_CHECKING:
     from moelauncher.gui.speed.setting_plot import SettingPlot
     from moelauncher.gui.speed.speed_plot import SpeedPlot
-
-PLOT_HEIGHT = 72
-TALLEST_PLOT = 420
 
 
 @dataclass(frozen=True)
@@ -47,16 +42,17 @@ class _Shown:
     fits: tuple[bool | None, ...] = ()
     here: int | None = None
     predicted: tuple[float | None, ...] = ()
+    guessed: bool = False
 
 
 class SpeedPane(Pane):
     """Keeps the history from the start; the plot itself comes with :meth:`build_plot`.
 
-    Two views in one place: the live curve, and what was measured by setting.
+    Two views: the live curve, and what was measured by setting.
 
     Signals:
         tune_requested: measure which setting is the fastest.
-        menu_wanted(QMenu): "More" opens over the view by setting; what is measured adds itself.
+        menu_wanted(QMenu): this one is for the view by setting; what is measured adds itself.
         results_dropped(list): files of results, as Path, dropped on the pane.
     """
 
@@ -75,27 +71,12 @@ class SpeedPane(Pane):
         self.settings: SettingPlot | None = None
         self._shown: _Shown = _Shown()
         self._series: tuple[Series, ...] = ()
-        self._by_setting = False
         self._make_buttons()
 
-        holder = QWidget()
-        holder.setMinimumHeight(PLOT_HEIGHT)
-        holder.setMaximumHeight(TALLEST_PLOT)
-        holder.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.views = QStackedLayout(holder)
-        self.views.setStackingMode(QStackedLayout.StackingMode.StackAll)
-        self.empty = plain_label(
-            self.tr("While a model answers,\nits speed appears here."), "muted"
-        )
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        # On its own ground, so that no line of the plot runs through the words.
-        self.empty.setProperty("hint", True)
-        self._empty_page = QWidget()
-        self._empty_page.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        page = QVBoxLayout(self._empty_page)
-        page.addWidget(self.empty, 0, Qt.AlignmentFlag.AlignCenter)
-        self.views.addWidget(self._empty_page)
-        self.body.addWidget(holder, 1)
+        self.views = SpeedViews(SpeedView(self.tr("Live")), SpeedView(self.tr("By setting")))
+        self.views.by_setting.caption.setToolTip(self.setting_button.toolTip())
+        self.views.both_changed.connect(self._segments.setHidden)
+        self.body.addWidget(self.views, 1)
 
         row = QHBoxLayout()
         row.setSpacing(GRID * 2)
@@ -115,7 +96,7 @@ class SpeedPane(Pane):
         figure_row.addStretch(1)
         widest_figure = self.figure.fontMetrics().horizontalAdvance("88.8")
         figure.setMinimumWidth(widest_figure + HALF + unit.sizeHint().width())
-        self.average = SteadyLabel(2, font("small", figures=True), "muted")
+        self.average = SteadyLabel(2, font("small", figures=True))
         self.note = SteadyLabel(2, font("small", figures=True), "muted")
         self.average.setAccessibleName(self.tr("Expected speed, and the average of this reply"))
         self.note.setAccessibleName(self.tr("About the speed"))
@@ -137,12 +118,15 @@ class SpeedPane(Pane):
         row.addWidget(self.note, 1)
         self.body.addLayout(row)
         self.body.addStretch(0)
+        self._show_speeds()
+        self._changed()
 
     def _make_buttons(self) -> None:
         group = QButtonGroup(self)
-        frame = QFrame()
-        frame.setProperty("segments", True)
-        frame_row = QHBoxLayout(frame)
+        # Which view to show, where there is room for one only.
+        self._segments = QFrame()
+        self._segments.setProperty("segments", True)
+        frame_row = QHBoxLayout(self._segments)
         frame_row.setContentsMargins(BORDER, BORDER, BORDER, BORDER)
         frame_row.setSpacing(0)
         self.live_button = QPushButton(self.tr("Live"))
@@ -155,7 +139,7 @@ class SpeedPane(Pane):
             button.setAutoDefault(False)
             group.addButton(button)
             frame_row.addWidget(button)
-        self.title_row.addWidget(frame)
+        self.title_row.addWidget(self._segments)
         self.live_button.setChecked(True)
         self.setting_button.setToolTip(
             self.tr("What was measured on this machine, by the slider's stops")
@@ -178,7 +162,8 @@ class SpeedPane(Pane):
         self.more_button.setToolTip(self.tr("Copy, export and import what is shown"))
         self.more_button.clicked.connect(
             lambda: self._open_menu(
-                self.more_button.mapToGlobal(QPoint(0, self.more_button.height()))
+                self.more_button.mapToGlobal(QPoint(0, self.more_button.height())),
+                self.views.shown,
             )
         )
         self.title_row.addWidget(self.more_button)
@@ -192,15 +177,18 @@ class SpeedPane(Pane):
 
         self.plot = SpeedPlot(self.history)
         self.settings = SettingPlot()
-        for plot in (self.plot, self.settings):
+        for view, plot in (
+            (self.views.live, self.plot),
+            (self.views.by_setting, self.settings),
+        ):
             plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             plot.customContextMenuRequested.connect(
-                lambda place, plot=plot: self._open_menu(plot.mapToGlobal(place))
+                lambda place, plot=plot, view=view: self._open_menu(
+                    plot.mapToGlobal(place), (view,)
+                )
             )
-            self.views.addWidget(plot)
-        self.views.setCurrentWidget(self._empty_page)
+            view.set_plot(plot)
         self._show_speeds()
-        self._show_view()
 
     def set_can_tune(self, able: bool, why_not: str = "") -> None:
         """Whether Tune can be pressed; ``why_not`` is the reason where it cannot."""
@@ -216,9 +204,10 @@ class SpeedPane(Pane):
         fits: Sequence[bool | None] = (),
         here: int | None = None,
         predicted: Sequence[float | None] = (),
+        guessed: bool = False,
     ) -> None:
         """What is measured of the selected model on this machine; see ``SettingPlot``."""
-        shown = _Shown(tuple(speeds), last, tuple(fits), here, tuple(predicted))
+        shown = _Shown(tuple(speeds), last, tuple(fits), here, tuple(predicted), guessed)
         if shown != self._shown:
             self._shown = shown
             self._show_speeds()
@@ -238,24 +227,28 @@ class SpeedPane(Pane):
         ]
         return "\n".join(["seconds,tok_s", *rows]) + "\n"
 
-    def _open_menu(self, place: QPoint) -> None:
+    def _open_menu(self, place: QPoint, views: Sequence[SpeedView]) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.fill_menu(menu)
+        self.fill_menu(menu, views)
         menu.popup(place)
 
-    def fill_menu(self, menu: QMenu) -> None:
-        """What can be done with the view in front."""
-        plot = self.settings if self._by_setting else self.plot
-        image = menu.addAction(self.tr("Copy as image"))
-        image.setEnabled(plot is not None)
-        if plot is not None:
-            image.triggered.connect(lambda: QApplication.clipboard().setPixmap(plot.grab()))
-        if self._by_setting:
-            self.menu_wanted.emit(menu)
-            return
-        table = menu.addAction(self.tr("Copy as CSV"))
-        table.triggered.connect(lambda: QApplication.clipboard().setText(self.csv()))
+    def fill_menu(self, menu: QMenu, views: Sequence[SpeedView]) -> None:
+        """What can be done with ``views``, each in a menu of its own where there are several."""
+        for view in views:
+            part = menu.addMenu(view.name) if len(views) > 1 else menu
+            plot = self.plot if view is self.views.live else self.settings
+            image = part.addAction(self.tr("Copy as image"))
+            image.setEnabled(plot is not None)
+            if plot is not None:
+                image.triggered.connect(
+                    lambda _checked, plot=plot: QApplication.clipboard().setPixmap(plot.grab())
+                )
+            if view is self.views.by_setting:
+                self.menu_wanted.emit(part)
+                continue
+            table = part.addAction(self.tr("Copy as CSV"))
+            table.triggered.connect(lambda: QApplication.clipboard().setText(self.csv()))
 
     def _show_speeds(self) -> None:
         shown = self._shown
@@ -266,16 +259,15 @@ class SpeedPane(Pane):
                 fits=shown.fits,
                 here=shown.here,
                 predicted=shown.predicted,
+                guessed=shown.guessed,
             )
             self.settings.set_series(self._series)
-        self._changed()
+        expected = any(rate is not None for rate in shown.predicted)
+        nothing = self.tr("Nothing is measured yet: press Tune.")
+        self.views.by_setting.set_empty("" if shown.speeds or self._series or expected else nothing)
 
-    def _show_view(self, _: bool = False) -> None:
-        self._by_setting = self.setting_button.isChecked()
-        if self.plot is not None and self.settings is not None:
-            self.plot.setVisible(not self._by_setting)
-            self.settings.setVisible(self._by_setting)
-        self._changed()
+    def _show_view(self, by_setting: bool) -> None:
+        self.views.want(self.views.by_setting if by_setting else self.views.live)
 
     def add_rate(self, time_s: float, tok_s: float | None) -> None:
         """A sample of the decode speed; None while nothing is generated (a gap)."""
@@ -308,6 +300,8 @@ class SpeedPane(Pane):
         """The speed now, and this reply's average."""
         self.figure.setText("–" if rate is None else format_rate(rate).split(" ", maxsplit=1)[0])
         set_tone(self.figure, "muted" if rate is None else "")
+        # While nothing is measured, what to expect is the figure that one reads.
+        set_tone(self.average, "" if rate is None else "muted")
         self._average = (
             ""
             if average is None
@@ -321,15 +315,8 @@ class SpeedPane(Pane):
         self.average.set_text("\n".join(filter(None, (self._expected, self._average))))
 
     def _changed(self) -> None:
-        if self._by_setting:
-            self.empty.setText(
-                self.tr("Nothing is measured on this machine yet.\nPress Tune to measure.")
-            )
-            expected = any(rate is not None for rate in self._shown.predicted)
-            self.empty.setVisible(not (self._shown.speeds or self._series or expected))
-        else:
-            self.empty.setText(self.tr("While a model answers,\nits speed appears here."))
-            self.empty.setVisible(self.history.is_empty)
+        live = self.tr("The speed of answers appears here.")
+        self.views.live.set_empty(live if self.history.is_empty else "")
         if self.plot is not None:
             self.plot.changed()
 

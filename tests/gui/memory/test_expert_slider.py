@@ -44,6 +44,15 @@ def test_arrow_keys_move_by_one(qtbot, slider: ExpertSlider) -> None:
     assert slider.value() == 21
 
 
+def test_speeds_of_all_stops_tint_the_whole_groove(slider: ExpertSlider) -> None:
+    slider.setValue(20)
+    slider.set_fits([True] * 41)
+    slider.set_speeds(dict.fromkeys(range(41), 60.0), expected=True)
+    image = slider.grab().toImage()
+    colors = {image.pixelColor(x, 12).rgb() for x in (3, 60, 280, 336)}
+    assert len(colors) == 1
+
+
 def test_stops_that_do_not_fit_are_hatched(slider: ExpertSlider) -> None:
     slider.setValue(40)
     slider.set_fits([stop >= 20 for stop in range(41)])

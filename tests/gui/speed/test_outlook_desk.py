@@ -74,6 +74,8 @@ def test_bandwidths_are_measured_once_in_a_quiet_moment_and_kept(window: Scripte
     assert kept.ram_bytes_s == 40e9
     assert "bandwidth" in window.window.speed.note.toolTip()
     assert window.window.speed.average.text().startswith("expected ≈ "), "no guess any more"
+    plot = window.window.speed.settings
+    assert plot is not None and plot._predicted_name.toPlainText() == "expected"
     desk.set_able(True)
     assert not desk._quiet.isActive(), "what is known is not measured again"
 
@@ -92,4 +94,5 @@ def test_every_stop_has_a_speed_before_anything_is_loaded(window: ScriptedWindow
     assert all(rate is not None and rate > 0 for rate in curve)
     plot = window.window.speed.settings
     assert plot is not None
-    assert "expected" in plot.tip_at(plot.width() / 2)
+    assert "a rough guess" in plot.tip_at(plot.width() / 2)
+    assert plot._predicted_name.toPlainText() == "guess"

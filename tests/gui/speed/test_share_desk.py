@@ -63,7 +63,7 @@ def keep(window: ScriptedWindow, *measurements: Measurement) -> None:
 def choose(window: ScriptedWindow, text: str) -> None:
     """Click an entry of the pane's menu."""
     menu = QMenu()
-    window.window.speed.fill_menu(menu)
+    window.window.speed.fill_menu(menu, window.window.speed.views.shown)
     (action,) = (one for one in menu.actions() if one.text() == text)
     assert isinstance(action, QAction) and action.isEnabled()
     action.trigger()
@@ -71,7 +71,7 @@ def choose(window: ScriptedWindow, text: str) -> None:
 
 def entries(window: ScriptedWindow) -> dict[str, bool]:
     menu = QMenu()
-    window.window.speed.fill_menu(menu)
+    window.window.speed.fill_menu(menu, window.window.speed.views.shown)
     return {one.text(): one.isEnabled() for one in menu.actions() if one.text()}
 
 
@@ -174,7 +174,7 @@ def test_a_layer_split_is_a_level_in_the_plot(window: ScriptedWindow) -> None:
     plot = window.window.speed.settings
     assert plot is not None and plot.speeds == ()
     assert "Layer split, 3 layers on the GPU: 25.0 tok/s" in plot.tip_at(0)
-    assert not window.window.speed.empty.isVisible()
+    assert not window.window.speed.views.by_setting.empty.isVisible()
 
 
 def test_replies_are_kept_apart(window: ScriptedWindow) -> None:

@@ -48,9 +48,9 @@ def test_the_size_does_not_change_when_the_plot_comes(pane: SpeedPane) -> None:
 def test_an_empty_pane_says_what_to_do_until_something_is_there(pane: SpeedPane) -> None:
     pane.show()
     pane.build_plot()
-    assert pane.empty.isVisible()
+    assert pane.views.live.empty.isVisible()
     pane.add_rate(10.0, 30.0)
-    assert not pane.empty.isVisible()
+    assert not pane.views.live.empty.isVisible()
 
 
 def test_what_came_before_the_plot_is_shown(pane: SpeedPane) -> None:
