@@ -248,8 +248,10 @@ class Program(QObject):
 
     def _tell_of_gpu(self, text: str) -> None:
         _log.warning("%s", text)
-        news = self._last_run.news if self._last_run is not None else ""
-        if news and self.window.status.message.text() == news:
+        news = [self.session.chat.keeper.news]
+        if self._last_run is not None:
+            news.append(self._last_run.news)
+        if self.window.status.message.text() in filter(None, news):
             return  # what went wrong weighs more, and the doctor tells of the GPU too
         offer = QCoreApplication.translate("app", "Doctor…")
         self.window.status.set_message(text, "warning", offer, self.desk.open_doctor)

@@ -21,13 +21,21 @@ _PAUSE_S = 0.05
 
 
 def write_text_atomically(
-    path: Path, text: str, *, pause: Callable[[float], None] = time.sleep
+    path: Path,
+    text: str,
+    *,
+    private: bool = False,
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Write ``text`` to ``path`` as UTF-8, making its folder. Raises LauncherError."""
+    """Write ``text`` to ``path`` as UTF-8, making its folder. Raises LauncherError.
+
+    ``private``: no other user of the machine can read it (on Windows the folder decides that).
+    """
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with half.open("w", encoding="utf-8", newline="\n") as file:
+        opener = _open_private if private else None
+        with open(half, "w", encoding="utf-8", newline="\n", opener=opener) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -41,6 +49,10 @@ def write_text_atomically(
             ),
             tr("Check that the folder is yours and the disk is not full."),
         ) from error
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def replace_patiently(half: Path, path: Path, pause: Callable[[float], None] = time.sleep) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,15 @@ class AppPaths:
     def chats_file(self) -> Path:
         """All chats, SQLite."""
         return self.data / "chats.sqlite3"
+
+    @property
+    def rescue_folders(self) -> tuple[Path, ...]:
+        """Where text goes that neither the chats nor their folder take, the first that does.
+
+        The last ones may be on another disk than the rest.
+        """
+        usual = Path(platformdirs.user_data_dir(_APP, appauthor=False))
+        return (self.config, usual, Path(tempfile.gettempdir()))
 
     @property
     def measurements_file(self) -> Path:

@@ -35,8 +35,13 @@ _BAD_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f]+')
 
 def to_json(chat: KeptChat) -> str:
     """The whole chat as a JSON document."""
+    return writable_text(json.dumps(as_document(chat), ensure_ascii=False, indent=1)) + "\n"
+
+
+def as_document(chat: KeptChat) -> dict[str, object]:
+    """The whole chat as JSON values; :func:`from_document` reads them."""
     talk = chat.conversation
-    document = {
+    return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "title": chat.shown_title,
@@ -57,7 +62,6 @@ def to_json(chat: KeptChat) -> str:
         "chosen": {str(parent): child for parent, child in talk.chosen.items()},
         "left_out": sorted(talk.left_out),
     }
-    return writable_text(json.dumps(document, ensure_ascii=False, indent=1)) + "\n"
 
 
 def to_markdown(chat: KeptChat) -> str:
@@ -95,18 +99,10 @@ def read_chat(name: str, data: bytes) -> KeptChat:
     return _from_markdown(name, text)
 
 
-def file_name(title: str, ending: str) -> str:
-    """A name for the exported file that every file system takes."""
-    words = _BAD_IN_NAMES.sub(" ", display_name(title)).split()
-    plain = " ".join(words).strip(" .")[:80].strip(" .")
-    return (plain or "chat") + ending
-
-
-def _from_json(name: str, text: str) -> KeptChat:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _no_chat(name, str(error)) from error
+def from_document(name: str, document: object) -> KeptChat:
+    """The chat that :func:`as_document` wrote, under a new id; ``name`` is what the file is
+    called. Raises LauncherError saying why not.
+    """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise _no_chat(name, tr("it was not exported by this program"))
     version = document.get("version")
@@ -139,6 +135,21 @@ def _from_json(name: str, text: str) -> KeptChat:
         display_name(title) if isinstance(title, str) else "",
         settings if isinstance(settings, dict) else {},
     )
+
+
+def file_name(title: str, ending: str) -> str:
+    """A name for the exported file that every file system takes."""
+    words = _BAD_IN_NAMES.sub(" ", display_name(title)).split()
+    plain = " ".join(words).strip(" .")[:80].strip(" .")
+    return (plain or "chat") + ending
+
+
+def _from_json(name: str, text: str) -> KeptChat:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _no_chat(name, str(error)) from error
+    return from_document(name, document)
 
 
 def _node(item: object) -> Node | None:

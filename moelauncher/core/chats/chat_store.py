@@ -21,6 +21,7 @@ from moelauncher.core.chats.chat_schema import VERSION, read_version
 from moelauncher.core.chats.chat_search import find_chats
 from moelauncher.core.chats.conversation import Conversation, Node, restored
 from moelauncher.core.chats.kept_chat import ChatRow, KeptChat, new_chat_id
+from moelauncher.core.chats.rescued_chat import Rescue, merged
 from moelauncher.core.chats.turn_json import details_of, turn_from
 from moelauncher.core.damaged_file import move_aside
 from moelauncher.core.errors import LauncherError
@@ -47,6 +48,7 @@ class ChatStore:
         self._db = connection
         self._now = now
         self._written: dict[str, KeptChat] = {}
+        self._deleted: set[str] = set()
         #: False: chats can be read but not kept.
         self.writable = writable
         #: What was found wrong while opening, a sentence; empty if nothing.
@@ -170,6 +172,14 @@ class ChatStore:
             row = self._db.execute("SELECT value FROM meta WHERE name = 'last_shown'").fetchone()
         return str(row[0]) if row else ""
 
+    def written(self, chat_id: str) -> KeptChat | None:
+        """What this store wrote or read of a chat last, without looking at the file again."""
+        return self._written.get(chat_id)
+
+    def is_deleted(self, chat_id: str) -> bool:
+        """Whether this store took the chat out of the list."""
+        return chat_id in self._deleted
+
     # Writing
 
     def save(self, chat: KeptChat) -> None:
@@ -178,18 +188,36 @@ class ChatStore:
         if before is None and not chat.conversation.nodes:
             return
         with self._change():
-            self._save_head(chat, before)
-            self._save_turns(chat, before.conversation if before else Conversation())
+            self._save_parts(chat, before)
         self._written[chat.id] = chat
+
+    def take_in(self, rescue: Rescue) -> tuple[KeptChat, ...]:
+        """Store what an end of the program could not, all of it at once and never a second time.
+
+        Answers the chats that were stored: under their own ids, or under new ones where the file
+        holds other text by now. Nothing is stored of what is there already.
+        """
+        saved: dict[str, KeptChat] = {}
+        with self._change():
+            mark = f"taken in {rescue.id}"
+            if self._db.execute("SELECT 1 FROM meta WHERE name = ?", (mark,)).fetchone():
+                return ()
+            self._set_meta(mark, str(self._now()))
+            for one in rescue.chats:
+                stored = self.load(one.chat.id)
+                chat = merged(one, stored)
+                if chat is not None:
+                    self._save_parts(chat, stored if stored and stored.id == chat.id else None)
+                    saved[one.chat.id] = chat
+            if rescue.shown in saved:
+                self._set_meta("last_shown", saved[rescue.shown].id)
+        self._written |= {chat.id: chat for chat in saved.values()}
+        return tuple(saved.values())
 
     def set_last_shown(self, chat_id: str) -> None:
         """Remember which chat to show at the next start."""
         with self._change():
-            self._db.execute(
-                "INSERT INTO meta VALUES ('last_shown', ?)"
-                " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (chat_id,),
-            )
+            self._set_meta("last_shown", chat_id)
 
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat a name of its own; an empty one gives it back its first words."""
@@ -203,10 +231,12 @@ class ChatStore:
     def delete(self, chat_id: str) -> None:
         """Take a chat out of the list; :meth:`undelete` works until the program ends."""
         self._set_deleted(chat_id, self._now())
+        self._deleted.add(chat_id)
 
     def undelete(self, chat_id: str) -> None:
         """Take back a :meth:`delete`."""
         self._set_deleted(chat_id, None)
+        self._deleted.discard(chat_id)
 
     def duplicate(self, chat_id: str) -> str:
         """Copy a chat with all its versions; answers the copy's id, "" without an original.
@@ -223,6 +253,17 @@ class ChatStore:
         return copy.id
 
     # Parts
+
+    def _set_meta(self, name: str, value: str) -> None:
+        self._db.execute(
+            "INSERT INTO meta VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )
+
+    def _save_parts(self, chat: KeptChat, before: KeptChat | None) -> None:
+        self._save_head(chat, before)
+        self._save_turns(chat, before.conversation if before else Conversation())
 
     def _save_head(self, chat: KeptChat, before: KeptChat | None) -> None:
         talk = chat.conversation

@@ -2,7 +2,8 @@
 
 One thread of its own owns the :class:`ChatStore`: it opens the file at the first need, and
 saves of one chat that come quicker than the disk are joined. What cannot be saved is tried
-again. Answers arrive by signals on the window's thread. GUI thread only, apart from ``_work``.
+again, and what the program's end leaves unsaved is rescued into a file. Answers arrive by signals
+on the window's thread. GUI thread only, apart from the thread's side.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from moelauncher.core.atomic_file import write_text_atomically
 from moelauncher.core.chats.chat_export import LONGEST_FILE_BYTES, read_chat, to_json, to_markdown
+from moelauncher.core.chats.chat_rescue import ChatRescue
 from moelauncher.core.chats.chat_store import ChatStore
 from moelauncher.core.chats.kept_chat import KeptChat
 from moelauncher.core.errors import LauncherError
@@ -50,20 +52,27 @@ class ChatKeeper(QObject):
     _ended = Signal(object, object, object)
     _noted = Signal(str)
 
-    def __init__(self, path: Path, parent: QObject | None = None) -> None:
+    def __init__(
+        self, path: Path, rescue_folders: Sequence[Path] = (), parent: QObject | None = None
+    ) -> None:
+        """``rescue_folders``: where to leave what the folder of ``path`` does not take."""
         super().__init__(parent)
         self._path = path
+        self._rescue = ChatRescue(path, rescue_folders)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="chat-store")
         self._store: ChatStore | None = None  # the thread's own
         self._lock = threading.Lock()
         self._waiting: dict[str, KeptChat] = {}  # to be saved, the newest of each
+        self._shown = ""
         self._query = ""
         self._told = ""
         self._closed = False
+        #: What was told when the file was opened, "" for nothing.
+        self.news = ""
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
         self._retry.timeout.connect(self._save_waiting)
         self._ended.connect(self._on_ended)
-        self._noted.connect(lambda note: self.message.emit(note, "warning"))
+        self._noted.connect(self._tell_news)
 
     def start(self) -> None:
         """Open the file and tell what was shown last."""
@@ -102,6 +111,7 @@ class ChatKeeper(QObject):
 
     def set_last_shown(self, chat_id: str) -> None:
         """Remember what to show at the next start; empty: an empty chat."""
+        self._shown = chat_id
         self._do(lambda store: store.set_last_shown(chat_id) if store.writable else None)
 
     def rename(self, chat_id: str, title: str) -> None:
@@ -164,12 +174,13 @@ class ChatKeeper(QObject):
         self.refresh()
 
     def close(self) -> None:
-        """Save what waits and end the thread. Blocks until it is done."""
+        """Save what waits, or rescue it, and end the thread. Blocks until it is done."""
         if self._closed:
             return
         self._closed = True
         self._retry.stop()
         self._pool.submit(self._run, self._save_all, None)
+        self._pool.submit(self._leave_rescue)
         self._pool.submit(self._close_store)
         self._pool.shutdown(wait=True)
 
@@ -179,8 +190,10 @@ class ChatKeeper(QObject):
         try:
             if self._store is None:
                 self._store = ChatStore.open(self._path)
-                if self._store.note:
-                    self._noted.emit(self._store.note)
+                notes = (self._store.note, self._rescue.take_in(self._store))
+                if any(notes):
+                    # In one: the status line holds one message.
+                    self._noted.emit(" ".join(note for note in notes if note))
             value = work(self._store)
         except LauncherError as error:
             self._ended.emit(done, None, error)
@@ -213,6 +226,17 @@ class ChatKeeper(QObject):
             raise failure
         return None
 
+    def _leave_rescue(self) -> None:
+        with self._lock:
+            chats = tuple(self._waiting.values())
+        try:
+            file = self._rescue.leave(self._store, chats, self._shown)
+        except Exception as error:
+            _log.exception("unsaved chats are lost: %s", error)
+        else:
+            if file is not None:
+                _log.warning("What could not be stored waits for the next start in %s", file)
+
     def _close_store(self) -> None:
         if self._store is not None:
             self._store.close()
@@ -231,6 +255,11 @@ class ChatKeeper(QObject):
             self._told = ""
             self.message.emit(self.tr("The chat is kept again."), "good")
         self.refresh()
+
+    @Slot(str)
+    def _tell_news(self, news: str) -> None:
+        self.news = news
+        self.message.emit(news, "warning")
 
     def _tell_made(self, chat: object) -> None:
         if chat is not None:

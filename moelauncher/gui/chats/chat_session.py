@@ -53,7 +53,7 @@ class ChatSession(QObject):
         self.model_name = ""
         self._opening = ""  # the id of the chat that is waited for
         self.thinking = ThinkingChoice(window.chat.composer.thinking, services.state, self)
-        self.keeper = ChatKeeper(services.paths.chats_file, self)
+        self.keeper = ChatKeeper(services.paths.chats_file, services.paths.rescue_folders, self)
         self.library = ChatLibrary(services.paths.chat_library_file)
         self.settings = ChatSettingsDesk(window, services.settings, self.library, self)
         #: What is shown, and what is being answered.

@@ -85,3 +85,23 @@ def test_a_name_that_cannot_be_written_yet_is_kept_with_what_waits(
     store = ChatStore.open(tmp_path / "chats.sqlite3")
     assert [row.title for row in store.rows()] == ["Numbers"]
     store.close()
+
+
+def test_what_waits_at_the_end_is_there_at_the_next_start(
+    qtbot: QtBot, tmp_path: Path, unsaved: tuple[ChatKeeper, sqlite3.Connection]
+) -> None:
+    keeper, other = unsaved
+    keeper.set_last_shown("a")
+    keeper.close()
+    other.execute("ROLLBACK")
+    again = ChatKeeper(tmp_path / "chats.sqlite3")
+    told: list[tuple[str, str]] = []
+    again.message.connect(lambda *message: told.append(message))
+    with qtbot.waitSignal(again.started) as started:
+        again.start()
+    again.close()
+    (chat,) = started.args
+    assert [turn.text for turn in chat.conversation.turns] == ["one\n\ntwo"]
+    assert told == [(again.news, "warning")]
+    assert again.news.endswith("is in your chats now.")
+    assert not list(tmp_path.glob("*.rescue-*"))
