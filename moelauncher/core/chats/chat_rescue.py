@@ -70,8 +70,8 @@ class ChatRescue:
                 found.append((path, read_rescue(path)))
             except NewerRescueError:
                 text = tr(
-                    "Rescued chat text in {path} comes from a newer version of this program and "
-                    "is kept for it."
+                    "Rescued chat text comes from a newer version of this program and is kept "
+                    "for it: {path}."
                 )
                 notes.append(text.format(path=shortened(path)))
             except DamagedRescueError:
@@ -93,8 +93,8 @@ class ChatRescue:
             except LauncherError as error:
                 _log.warning("%s: %s %s", path, error.sentence, error.details)
                 text = tr(
-                    "Text that could not be stored when the program was last closed waits in "
-                    "{path} until your chats can be changed again."
+                    "Text that could not be stored when the program was last closed waits until "
+                    "your chats can be changed again: {path}."
                 )
                 notes.append(text.format(path=shortened(path)))
                 continue

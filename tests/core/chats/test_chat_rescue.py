@@ -159,7 +159,7 @@ def test_chats_that_cannot_be_changed_yet_leave_it_waiting(
     lock.execute("ROLLBACK")
     store.writable = False
     assert rescue.take_in(store) == waits
-    assert "waits in" in waits and str(file) in waits
+    assert "waits until" in waits and str(file) in waits
     store.writable = True
     assert rescue.take_in(store) == IN_CHATS
     store.close()
@@ -173,7 +173,7 @@ def test_a_fault_in_the_middle_takes_in_nothing(
     assert file is not None
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
-    assert "waits in" in rescue.take_in(store)
+    assert "waits until" in rescue.take_in(store)
     assert store.rows() == []
     store._db.execute("PRAGMA max_page_count = 1000000")
     assert rescue.take_in(store) == IN_CHATS
