@@ -115,8 +115,11 @@ class Program(QObject):
 
     def watch_run(self) -> None:
         """Tell how the run before ended, and leave word in case this one ends badly."""
-        self._last_run = LastRun(self.session, self._paths.logs)
-        before, news = self._last_run.before, self._last_run.news
+        self._last_run = LastRun(self.session, self._paths.logs, self._jobs)
+        self._last_run.tell(self._tell_of_last_run)
+
+    def _tell_of_last_run(self, news: str) -> None:
+        before = self._last_run.before if self._last_run is not None else None
         if before is None:
             return
         _log.warning("%s", news)

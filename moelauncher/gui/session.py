@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 
 from moelauncher.core.chats.kept_chat import KeptChat
 from moelauncher.core.engine_protocol import ChatKept, EngineEvent, NativeLog
+from moelauncher.core.files.model_facts import ModelFacts
 from moelauncher.core.machine import MachineSnapshot
 from moelauncher.core.memory.launch_plan import LaunchPlan
 from moelauncher.core.memory.load_records import LoadRecords
@@ -312,6 +313,11 @@ class Session(QObject):
         self.outcome.build_text = text
         self._texts.build_text = text
         self._show()
+
+    @property
+    def at_work(self) -> tuple[ModelFacts, LaunchPlan] | None:
+        """The model that is loaded or being loaded, and its plan."""
+        return self._loads.at_work
 
     def close(self) -> None:
         """Remember the choices, end the engine and the pool. Blocks until they are gone."""

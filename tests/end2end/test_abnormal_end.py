@@ -1,11 +1,20 @@
-"""The program is killed; the next start says so, and ends in order itself."""
+"""The program ends abruptly; the next start says so, and why, and ends in order itself."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
+from tests.helpers.window_driver import WindowDriver, settings_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,3 +47,46 @@ def test_a_killed_program_is_told_of_at_the_next_start(tmp_path: Path) -> None:
     assert log.count("The last run ended abruptly") == 1
     assert not list(base.glob("logs/running-*.json"))
     assert not list(base.glob("logs/crash-*.txt"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cuts no file that is mapped")
+def test_a_model_that_is_cut_short_while_it_answers_is_blamed(
+    qtbot: QtBot, tmp_path: Path, session_cache: Path
+) -> None:
+    base = tmp_path / "base"
+    model = sample_model_path(base / "cache" / "sample")
+    model.parent.mkdir(parents=True)
+    # A copy, not a link: it is going to be destroyed.
+    shutil.copyfile(build_sample_model(session_cache), model)
+    settings_file(base, "[sampling]\ntemperature = 0.0\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.helpers.killed_window", str(base), "in_view"],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if int(line.split()[1]) > 0:
+                os.truncate(model, 1_000_000)
+                break
+        process.stdout.read()
+        assert process.wait() == -signal.SIGBUS
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+    driver = WindowDriver(qtbot, ["--basedir", str(base)])
+    try:
+        driver.program.watch_run()
+        driver.wait(lambda: "was cut short or overwritten" in driver.status_text())
+        assert model.name in driver.status_text()
+        assert "keep more" not in driver.status_text()
+        assert driver.program.window.status.offer.isHidden()
+        driver.wait(lambda: "cut off" in driver.chat_text())
+    finally:
+        driver.close()

@@ -19,6 +19,7 @@ from moelauncher.core.session_state import SessionState
 
 def main(basedir: str, looks: str) -> None:
     program = app.build(["--demo", "--basedir", basedir])
+    program.watch_run()
     launch = program.window.findChild(QPushButton, "launchButton")
     field = program.window.findChild(QPlainTextEdit, "chatInput")
     send = program.window.findChild(QPushButton, "sendButton")

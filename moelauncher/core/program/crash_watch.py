@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -21,8 +22,11 @@ from typing import TextIO
 from moelauncher import __version__
 from moelauncher.core.errors import LauncherError
 from moelauncher.core.paths import made
+from moelauncher.core.program.mapped_files import MappedFile, as_json, from_json
 
 _MARKER = "running-*.json"
+#: How faulthandler says that a page of a mapped file could not be read, by system.
+_PAGE_ERRORS = ("Fatal Python error: Bus error", "Windows fatal exception: page error")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,10 @@ class AbnormalEnd:
     n_gpu_layers: int | None
     #: The trace's file, kept for a report; None where the process was killed without a word.
     file: Path | None
+    #: A page of a file in memory could not be read: it was cut short, or its drive failed.
+    page_error: bool = False
+    #: The model's files as they stood when it was loaded; empty where they were not mapped.
+    mapped: tuple[MappedFile, ...] = ()
 
 
 class CrashWatch:
@@ -79,6 +87,11 @@ class CrashWatch:
             "cpu_moe": cpu_moe,
             "n_gpu_layers": n_gpu_layers,
         }
+        self._write()
+
+    def note_mapped(self, files: Iterable[MappedFile]) -> None:
+        """The files that are mapped from now on, as they stood when that began."""
+        self._facts["mapped"] = as_json(files)
         self._write()
 
     def finish(self) -> None:
@@ -131,9 +144,10 @@ class CrashWatch:
         return _is_process(pid)
 
     def _end_of(self, pid: int, facts: dict[str, object]) -> AbnormalEnd:
-        file = None
+        file, page_error = None, False
         with contextlib.suppress(OSError):
             text = self._trace_file(pid).read_text(encoding="utf-8", errors="replace")
+            page_error = any(line.startswith(_PAGE_ERRORS) for line in text.splitlines())
             if text.strip():
                 file = self._folder / "last-crash.txt"
                 self._trace_file(pid).replace(file)
@@ -147,6 +161,8 @@ class CrashWatch:
             cpu_moe=_count(facts.get("cpu_moe")),
             n_gpu_layers=_count(facts.get("n_gpu_layers")),
             file=file,
+            page_error=page_error,
+            mapped=from_json(facts.get("mapped")),
         )
 
 

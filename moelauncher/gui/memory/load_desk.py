@@ -111,6 +111,12 @@ class LoadDesk(QObject):
         return None if self._loading is None else self._loading.facts.path
 
     @property
+    def at_work(self) -> tuple[ModelFacts, LaunchPlan] | None:
+        """The model that is being loaded, else the one that is loaded, and its plan."""
+        work = self._loading or self.loaded
+        return None if work is None else (work.facts, work.plan)
+
+    @property
     def goes_on(self) -> bool:
         """Whether a load has not ended yet, wanted or not."""
         return self._loading is not None

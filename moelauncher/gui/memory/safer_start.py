@@ -33,7 +33,9 @@ class SaferStart(QObject):
 
     @property
     def offered(self) -> bool:
-        """Whether a placement was at work, and its model is still there."""
+        """Whether a placement was at work and may be to blame, and its model is still there."""
+        if self._before.page_error:
+            return False
         if self._before.activity not in _BLAMES_PLACEMENT or not self._before.path:
             return False
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.program.crash_watch import AbnormalEnd, CrashWatch
+from moelauncher.core.program.mapped_files import FileFate, fate_of
 
 RUN = """
 import faulthandler, os, signal, sys
@@ -22,6 +23,16 @@ if end == "orderly":
     watch.finish()
 elif end == "native":
     faulthandler._sigsegv()
+elif end == "cut short":
+    import mmap
+    from moelauncher.core.program.mapped_files import as_they_stand
+    model = Path(sys.argv[1]).with_name("model.gguf")
+    model.write_bytes(bytes(1 << 20))
+    watch.note_mapped(as_they_stand([model]))
+    with model.open("rb") as file:
+        weights = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    os.truncate(model, 0)
+    print(weights[1 << 19])
 elif end == "killed":
     os._exit(9)
 elif end == "goes on":
@@ -71,6 +82,29 @@ def test_a_native_crash_is_told_with_its_trace_and_what_was_going_on(folder: Pat
     assert trace.startswith("Fatal") and "Segmentation fault" in trace
     assert start_and_finish(folder) is None
     assert [path.name for path in folder.iterdir()] == ["last-crash.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cuts no file that is mapped")
+def test_a_mapped_file_that_was_cut_short_is_told_from_other_crashes(folder: Path) -> None:
+    run(folder, "native")
+    before = start_and_finish(folder)
+    assert before is not None
+    assert (before.page_error, before.mapped) == (False, ())
+
+    run(folder, "cut short")
+    before = start_and_finish(folder)
+    assert before is not None and before.file is not None
+    assert "Bus error" in before.file.read_text(encoding="utf-8")
+    assert before.page_error
+    assert fate_of(before.mapped) == (folder.with_name("model.gguf"), FileFate.CHANGED)
+
+
+def test_the_words_of_windows_are_understood(folder: Path) -> None:
+    run(folder, "killed")
+    (trace,) = folder.glob("crash-*.txt")
+    trace.write_text("Windows fatal exception: page error\n\nThread 0x1 ...\n", encoding="utf-8")
+    before = start_and_finish(folder)
+    assert before is not None and before.page_error
 
 
 def test_a_process_that_was_killed_left_no_trace(folder: Path) -> None:
