@@ -14,6 +14,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
+from tests.helpers import killed_window
 from tests.helpers.window_driver import WindowDriver, settings_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,14 +60,7 @@ def test_a_model_that_is_cut_short_while_it_answers_is_blamed(
     # A copy, not a link: it is going to be destroyed.
     shutil.copyfile(build_sample_model(session_cache), model)
     settings_file(base, "[sampling]\ntemperature = 0.0\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.killed_window", str(base), "in_view"],
-        cwd=ROOT,
-        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
+    process = killed_window.started(base, "in_view")
     assert process.stdout is not None
     try:
         for line in process.stdout:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from moelauncher.core.chats.turn import TurnState
 from moelauncher.core.session_state import SessionState
+from tests.helpers import killed_window
 from tests.helpers.window_driver import WindowDriver, sample_basedir
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -125,14 +121,7 @@ def test_a_reply_goes_on_while_another_chat_is_read(qtbot: QtBot, basedir: Path)
 
 @pytest.mark.parametrize("looks", ["in_view", "elsewhere"])
 def test_killed_in_the_middle_of_a_reply(qtbot: QtBot, basedir: Path, looks: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.killed_window", str(basedir), looks],
-        cwd=ROOT,
-        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
+    process = killed_window.started(basedir, looks)
     assert process.stdout is not None
     seen: list[tuple[float, int]] = []
     try:

@@ -1,4 +1,4 @@
-"""A window in a process of its own, which is killed in the middle of a reply.
+"""A window in a process of its own, which is ended in the middle of a reply.
 
 Run as ``python -m tests.helpers.killed_window BASEDIR in_view|elsewhere``: loads the sample model,
 asks for a long story, looks at it or at an empty chat, prints how many characters of it are there
@@ -7,14 +7,31 @@ from time to time, and never ends by itself.
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
 from moelauncher import app
 from moelauncher.core.session_state import SessionState
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def started(basedir: Path, looks: str) -> subprocess.Popen[str]:
+    """Start it. Each line that it prints is a time and the number of characters there."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.helpers.killed_window", str(basedir), looks],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
 
 
 def main(basedir: str, looks: str) -> None:
