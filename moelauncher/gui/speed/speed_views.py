@@ -39,12 +39,13 @@ class SpeedView(QWidget):
         page.addWidget(self.empty, 0, Qt.AlignmentFlag.AlignCenter)
         self._layers = QStackedLayout()
         self._layers.setStackingMode(QStackedLayout.StackingMode.StackAll)
-        self._layers.addWidget(self._page)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(HALF)
         column.addWidget(self.caption)
         column.addLayout(self._layers, 1)
+        # Only now: a stack that stands nowhere shows its first page as a window of its own.
+        self._layers.addWidget(self._page)
 
     def set_plot(self, plot: QWidget) -> None:
         """Show ``plot`` here, behind the words."""
