@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -72,8 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     program = build(argv)
     catch_what_is_left(program.window.status)
-    program.watch_run()
+    # First: a signal must not end a run that already counts as begun.
     _close_on_signals(program)
+    program.watch_run()
     try:
         status = program.app.exec()
     finally:
@@ -89,13 +90,9 @@ def _close_on_signals(program: Program) -> None:
     """Ctrl+C in the terminal closes the window as its frame's button does; so do the end of the
     desktop's session and that of the terminal."""
 
-    def close(*_: object) -> None:
-        # By the event loop: Python hears of signals anywhere, in the middle of a paint too.
-        QTimer.singleShot(0, program.window, program.window.close)
-
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # Windows knows no SIGHUP
-            signal.signal(getattr(signal, name), close)
+            signal.signal(getattr(signal, name), lambda *_: program.end_soon())
 
 
 def _handed_over(arguments: argparse.Namespace) -> bool:

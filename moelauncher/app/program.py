@@ -6,6 +6,7 @@ What is slow to import (pyqtgraph, llama.cpp) comes after the first paint.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
@@ -21,7 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from moelauncher.app.rooms import Rooms
 from moelauncher.commands.examination import see_gpus_at_start
-from moelauncher.core.errors import LauncherError
+from moelauncher.core.errors import Cancelled, LauncherError
 from moelauncher.core.log_file import LogSetup
 from moelauncher.core.memory.default_gpus import default_gpus
 from moelauncher.core.paths import app_paths
@@ -69,6 +70,7 @@ class Program(QObject):
         super().__init__()
         self.app = app
         self._closed = False
+        self._told_to_end = False
         self._devices_seen = False
         self._last_run: LastRun | None = None
         self._later_starts: LaterStarts | None = None
@@ -126,6 +128,12 @@ class Program(QObject):
         safer = SaferStart(self.session, self.window.status, before)
         offer = safer.offer if safer.offered else ""
         self.window.status.set_message(news, "warning", offer, safer.take)
+
+    def end_soon(self) -> None:
+        """Close the window as its frame's button does. From a signal, so anywhere in Python."""
+        self._told_to_end = True
+        # By the event loop: it may be the middle of a paint.
+        QTimer.singleShot(0, self.window, self.window.close)
 
     def close(self) -> None:
         """Save, end threads and the child process. Safe to call twice."""
@@ -221,8 +229,10 @@ class Program(QObject):
         self._plot_waits += 1
         if self.session.library.is_scanning and self._plot_waits < PLOT_WAITS:
             self._plot_later.start()
-        else:
-            self.window.speed.build_plot()
+            return
+        # Told to end meanwhile: the window needs no plots for its last moment.
+        with contextlib.suppress(Cancelled):
+            self.window.speed.build_plot(lambda: self._told_to_end)
 
     def _devices_known(self, devices: object) -> None:
         assert isinstance(devices, list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from moelauncher.core.ended_import import import_until
+from moelauncher.core.errors import Cancelled
 from moelauncher.core.speed.measured_rows import Series
 from moelauncher.core.speed.measurement import StopSpeed
 from moelauncher.core.units import format_rate
@@ -168,12 +170,18 @@ class SpeedPane(Pane):
         )
         self.title_row.addWidget(self.more_button)
 
-    def build_plot(self) -> None:
-        """Make the plots. Call once, after the window's first paint."""
+    def build_plot(self, ended: Callable[[], bool] = lambda: False) -> None:
+        """Make the plots. Call once, after the window's first paint.
+
+        Raises Cancelled once ``ended()`` is true while their library, which is large, is loaded.
+        """
         if self.plot is not None:
             return
-        from moelauncher.gui.speed.setting_plot import SettingPlot
-        from moelauncher.gui.speed.speed_plot import SpeedPlot
+        with import_until("pyqtgraph", ended):
+            from moelauncher.gui.speed.setting_plot import SettingPlot
+            from moelauncher.gui.speed.speed_plot import SpeedPlot
+        if ended():
+            raise Cancelled
 
         self.plot = SpeedPlot(self.history)
         self.settings = SettingPlot()
