@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QMenu,
+    QSizePolicy,
     QStackedLayout,
     QVBoxLayout,
     QWidget,
@@ -170,6 +171,8 @@ class ChatsPane(QWidget):
         view.setModel(self._model)
         view.setItemDelegate(ChatRowDelegate(view))
         view.setUniformItemSizes(True)
+        # In the lowest window it has room for one row: Qt asks for more, at the cost of the head.
+        view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setMouseTracking(True)
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
