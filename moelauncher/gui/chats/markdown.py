@@ -30,7 +30,13 @@ from PySide6.QtGui import (
 
 from moelauncher.core.translate import tr
 from moelauncher.gui import theme as look
-from moelauncher.gui.chats.code_block import CodeBlock, find_code_blocks, style_code_block
+from moelauncher.gui.chats.code_block import (
+    GAP_PX,
+    PAD_PX,
+    CodeBlock,
+    find_code_blocks,
+    style_code_block,
+)
 from moelauncher.gui.palette import Palette
 
 #: Longer replies stay plain text: laying out megabytes of tables would freeze the window.
@@ -131,7 +137,7 @@ def set_reply(document: ReplyDocument, text: str, colors: Palette) -> tuple[Code
         block = block.next()
     for code in codes:
         style_code_block(document, code, colors)
-    _style_frames(document.rootFrame(), colors)
+    _style_frames(document.rootFrame(), colors, in_code)
     edit.endEditBlock()
     document.setIndentWidth(24)
     return codes
@@ -275,7 +281,8 @@ def _runs(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:
     return runs
 
 
-def _style_frames(frame: QTextFrame, colors: Palette) -> None:
+def _style_frames(frame: QTextFrame, colors: Palette, in_code: set[int]) -> None:
+    """``in_code``: numbers of the blocks that a code block is made of."""
     for child in frame.childFrames():
         if isinstance(child, QTextTable):
             shape = child.format().toTableFormat()
@@ -285,7 +292,10 @@ def _style_frames(frame: QTextFrame, colors: Palette) -> None:
             shape.setBorderBrush(colors.border)
             shape.setCellPadding(6)
             shape.setCellSpacing(0)
-            shape.setTopMargin(look.GRID)
+            # Above a table Qt takes its margin alone, without the room that a code card keeps.
+            before = child.document().findBlock(child.firstPosition() - 1)
+            after_code = before.blockNumber() in in_code
+            shape.setTopMargin(GAP_PX + PAD_PX if after_code else look.GRID)
             shape.setBottomMargin(look.GRID)
             # As wide as its text, and no wider than the column.
             shape.setWidth(QTextLength())
@@ -304,7 +314,7 @@ def _style_frames(frame: QTextFrame, colors: Palette) -> None:
                 bold = QTextCharFormat()
                 bold.setFontWeight(QFont.Weight.DemiBold)
                 cursor.mergeCharFormat(bold)
-        _style_frames(child, colors)
+        _style_frames(child, colors, in_code)
 
 
 def _drop_stray_lines(frame: QTextFrame) -> None:

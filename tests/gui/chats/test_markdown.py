@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QTextDocument, QTextTable
 
+from moelauncher.gui.chats.code_block import GAP_PX, card_rect
 from moelauncher.gui.chats.markdown import MARKDOWN_LIMIT_CHARS, ReplyDocument, prepared, set_reply
 from moelauncher.gui.palette import DARK
 
@@ -106,6 +107,17 @@ def test_a_table_is_a_table():
         for column in range(2)
     ]
     assert cells == ["a", "b", "1", "2"]
+
+
+def test_a_table_stands_clear_of_the_code_above_it():
+    document = ReplyDocument()
+    (code,) = set_reply(document, "Text\n\n```\nx\n```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n", DARK)
+    document.setTextWidth(400)
+    (table,) = (f for f in document.rootFrame().childFrames() if isinstance(f, QTextTable))
+    text = document.documentLayout().blockBoundingRect(table.firstCursorPosition().block())
+    shape = table.format().toTableFormat()
+    edge = text.top() - shape.cellPadding() - shape.border()
+    assert edge >= card_rect(document, code, 400).bottom() + GAP_PX
 
 
 @pytest.mark.parametrize(
