@@ -3,7 +3,8 @@
 - HOME and the platform's config, data and cache folders point into a fresh folder, so no test
   reads or writes the developer's own settings, chats or models.
 - A thread, QThread, pool job or QTimer that outlives its test fails that test, by name.
-- A test that uses ``qapp`` or ``qtbot`` is marked ``gui``; Qt runs without a screen.
+- A test that uses ``qapp`` or ``qtbot`` is marked ``gui``; Qt runs without a screen, and what is
+  waited for has time enough on a busy machine.
 
 Qt's own warnings fail a test through pytest-qt (``qt_log_level_fail`` in pyproject.toml).
 Big files that are costly to make (sample models) go under ``session_cache``.
@@ -16,12 +17,17 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.helpers.leaks import ThreadWatch
 from tests.helpers.places import build_cache, private_environment
+
+if TYPE_CHECKING:
+    from tests.helpers.patient_qtbot import PatientQtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if sys.platform == "win32":
@@ -36,8 +42,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 BUILD_CACHE = build_cache(os.environ)
 """Read before any test moves HOME."""
 
-# No deadline: a busy machine is not a defect. No database: a run depends on the sources alone.
-hypothesis_settings.register_profile("moelauncher", deadline=None, database=None)
+# No limit of time: a busy machine is not a defect. The same examples each time, and no database: a
+# run depends on the sources alone. "--hypothesis-profile=search" draws new ones.
+_PATIENT = {
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+hypothesis_settings.register_profile("search", derandomize=False, **_PATIENT)
+hypothesis_settings.register_profile("moelauncher", derandomize=True, **_PATIENT)
 hypothesis_settings.load_profile("moelauncher")
 
 _QT_FIXTURES = {"qapp", "qtbot", "qtmodeltester"}
@@ -55,6 +68,14 @@ def session_cache() -> Path:
     folder = BUILD_CACHE / "test-models"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def qtbot(qapp: object, request: pytest.FixtureRequest) -> PatientQtBot:
+    """pytest-qt's own, but patient."""
+    from tests.helpers.patient_qtbot import PatientQtBot
+
+    return PatientQtBot(request)
 
 
 @pytest.fixture(autouse=True)

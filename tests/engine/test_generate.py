@@ -16,7 +16,8 @@ from moelauncher.core.engine_protocol import (
     TokenEvent,
 )
 from moelauncher.engine.llama_engine import LlamaEngine
-from tests.helpers.engines import GREEDY, ask, run, wait_for, wait_for_all
+from tests.helpers.engines import GREEDY, ask, run, wait_for_all
+from tests.helpers.turns import Turns, stopped_at
 
 FRANCE = "What is the capital of France?"
 
@@ -119,8 +120,7 @@ def test_same_question_again_evaluates_one_token(smollm2: LlamaEngine) -> None:
 
 
 def test_stop_while_the_prompt_is_evaluated(smollm2: LlamaEngine) -> None:
-    number = smollm2.generate(raw("All work and no play. " * 120))
-    outcome = wait_for(smollm2, number, stop_at=PromptProgress)
+    outcome = stopped_at(smollm2, raw("All work and no play. " * 120), PromptProgress)
     assert outcome.stats.finish_reason == "cancelled"
     assert outcome.stats.completion_tokens == 0
     assert outcome.stats.ttft_s is None
@@ -131,7 +131,7 @@ def test_stop_while_the_prompt_is_evaluated(smollm2: LlamaEngine) -> None:
 
 def test_stop_while_tokens_come_keeps_what_there_is(smollm2: LlamaEngine) -> None:
     request = replace(ask("Tell me a story.", max_tokens=400), ignore_end_of_generation=True)
-    outcome = wait_for(smollm2, smollm2.generate(request), stop_at=TokenEvent)
+    outcome = stopped_at(smollm2, request, TokenEvent)
     assert outcome.stats.finish_reason == "cancelled"
     assert 1 <= outcome.stats.completion_tokens < 400
     assert outcome.text
@@ -140,10 +140,11 @@ def test_stop_while_tokens_come_keeps_what_there_is(smollm2: LlamaEngine) -> Non
 
 
 def test_stop_ends_requests_that_wait_but_not_later_ones(smollm2: LlamaEngine) -> None:
-    first = smollm2.generate(raw("All work and no play. " * 120))
-    second = smollm2.generate(ask(FRANCE))
-    smollm2.stop()
-    third = smollm2.generate(ask(FRANCE))
+    with Turns(smollm2):
+        first = smollm2.generate(raw("All work and no play. " * 120))
+        second = smollm2.generate(ask(FRANCE))
+        smollm2.stop()
+        third = smollm2.generate(ask(FRANCE))
     outcomes = wait_for_all(smollm2, first, second, third)
     reasons = [outcome.stats.finish_reason for outcome in outcomes]
     assert reasons == ["cancelled", "cancelled", "stop"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from tests.helpers.moved_replies import (
     PROMPT,
     SETTINGS,
     Reply,
-    Turns,
     first_place,
     impossible_place,
     other_place,
@@ -66,22 +64,17 @@ def test_a_reply_goes_on_token_for_token(engine: LlamaEngine, path: Path) -> Non
     reply.assert_counted()
 
 
-def test_within_its_window_a_sliding_cache_comes_back_exactly(tmp_path: Path) -> None:
+def test_within_its_window_a_sliding_cache_comes_back_exactly(
+    engine: LlamaEngine, tmp_path: Path
+) -> None:
     path = write_tiny_model(tmp_path / "tiny.gguf", "sliding")
-    turns = Turns()
-    engine = LlamaEngine(notify=turns.told)
-    try:
-        run(engine, first_place(path))
-        expected = run(engine, story(55, "Once")).text
-        run(engine, None)
-        run(engine, first_place(path))
-        with turns:
-            move = partial(engine.load, other_place(path))
-            reply = Reply(engine, story(55, "Once"), move, looked=turns.look)
-        assert [type(move) for move in reply.moves()] == [Loaded]
-        assert reply.text == expected
-    finally:
-        engine.close()
+    run(engine, first_place(path))
+    expected = run(engine, story(55, "Once")).text
+    run(engine, None)
+    run(engine, first_place(path))
+    reply = Reply(engine, story(55, "Once"), lambda: engine.load(other_place(path)))
+    assert [type(move) for move in reply.moves()] == [Loaded]
+    assert reply.text == expected
 
 
 def test_a_reply_survives_a_place_that_cannot_be_had(engine: LlamaEngine, path: Path) -> None:

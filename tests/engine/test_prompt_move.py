@@ -31,6 +31,7 @@ from tests.helpers.moved_replies import (
     other_place,
     story,
 )
+from tests.helpers.turns import Turns
 
 
 @pytest.fixture(params=KINDS)
@@ -43,16 +44,20 @@ class PromptMove:
 
     def __init__(self, engine: LlamaEngine, request: GenerateRequest, load: LoadRequest) -> None:
         self.events: list[EngineEvent] = []
-        number, asked = engine.generate(request), False
-        while True:
-            for event in engine.drain(240.0):
-                self.events.append(event)
-                if isinstance(event, PromptProgress) and event.done and not asked:
-                    asked = True
-                    engine.load(load)
-                if isinstance(event, Finished | GenerateFailed) and event.request == number:
-                    self.end = event
-                    return
+        self.end: Finished | GenerateFailed | None = None
+        with Turns(engine) as turns:
+            number, asked = engine.generate(request), False
+            while self.end is None:
+                for event in engine.drain(240.0):
+                    self.events.append(event)
+                    if isinstance(event, PromptProgress) and event.done and not asked:
+                        asked = True
+                        engine.load(load)
+                    if isinstance(event, Finished | GenerateFailed) and event.request == number:
+                        self.end = event
+                    turns.saw(event)
+                if asked:
+                    turns.let_go()
 
     def kinds(self) -> list[type]:
         """What ended and began, in order, each once in a row."""

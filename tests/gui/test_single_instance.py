@@ -55,7 +55,7 @@ def test_the_second_start_hands_over(qtbot: QtBot, first: FirstInstance, name: s
     process = subprocess.Popen(
         [sys.executable, "-c", _SECOND_START, name, *odd], stdout=subprocess.PIPE
     )
-    qtbot.waitUntil(lambda: process.poll() is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: process.poll() is not None)
     assert process.returncode == 0
     assert asked == [LaterStart(tuple(Path.cwd() / text for text in odd))]
     said, _ = process.communicate()
@@ -68,11 +68,11 @@ def test_its_connection_is_shown_before_anything_is_said(
     asked: list[LaterStart] = []
     first.asked.connect(asked.append)
     process = subprocess.Popen([sys.executable, "-c", _ENDS_TOO_EARLY, name])
-    qtbot.waitUntil(lambda: process.poll() is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: process.poll() is not None)
     assert process.returncode == 7
     # Answered after that one: nothing of it is still on its way.
     socket = say(name, LaterStart(demo=True).to_line())
-    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(asked))
     socket.close()
     assert asked == [LaterStart(demo=True)]
 
@@ -106,7 +106,7 @@ def test_copies_of_other_versions_hand_over_too(
     asked: list[LaterStart] = []
     first.asked.connect(asked.append)
     socket = say(name, f'{{"models": ["/a.gguf"], "demo": false{more}}}\n'.encode())
-    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(asked))
     assert asked == [LaterStart((Path("/a.gguf"),), version=version)]
     assert socket.bytesAvailable() or socket.waitForReadyRead(5000)
     assert socket.readAll().data() == b"taken\n"
@@ -138,9 +138,7 @@ def test_nonsense_is_dropped_and_the_window_goes_on(
     asked: list[LaterStart] = []
     first.asked.connect(asked.append)
     socket = say(name, line)
-    qtbot.waitUntil(
-        lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=10_000
-    )
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState)
     assert asked == []
     assert first.listening
 

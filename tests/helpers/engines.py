@@ -133,14 +133,12 @@ def run(engine: Engine, request: LoadRequest | GenerateRequest | None) -> Outcom
     return wait_for(engine, number)
 
 
-def wait_for(engine: Engine, number: int, stop_at: type[EngineEvent] | None = None) -> Outcome:
-    """All events of request ``number``; calls ``engine.stop()`` at the first ``stop_at``."""
-    return wait_for_all(engine, number, stop_at=stop_at)[0]
+def wait_for(engine: Engine, number: int) -> Outcome:
+    """All events of request ``number``."""
+    return wait_for_all(engine, number)[0]
 
 
-def wait_for_all(
-    engine: Engine, *numbers: int, stop_at: type[EngineEvent] | None = None
-) -> list[Outcome]:
+def wait_for_all(engine: Engine, *numbers: int) -> list[Outcome]:
     """The events of several requests that wait in the engine's queue."""
     outcomes = {number: Outcome() for number in numbers}
     while not all(outcome.ended for outcome in outcomes.values()):
@@ -149,7 +147,4 @@ def wait_for_all(
         for event in events:
             if event.request in outcomes:
                 outcomes[event.request].events.append(event)
-                if stop_at is not None and isinstance(event, stop_at):
-                    engine.stop()
-                    stop_at = None
     return list(outcomes.values())

@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 
-_GRACE_S = 5.0
+_GRACE_S = 30.0
 """A thread that was told to end may need this long on a busy machine."""
 
 

@@ -16,8 +16,6 @@ from moelauncher.gui.library.library import Library
 from moelauncher.gui.library.model_list_pane import ModelListPane
 from moelauncher.gui.services import Services
 
-PATIENCE_MS = 30_000
-
 
 def _not_asked(*_: object) -> None:
     raise AssertionError("the library asked for an engine")
@@ -48,7 +46,7 @@ class LibraryWindow:
 
     def wait(self, condition: Callable[[], bool]) -> None:
         """Let the window live until ``condition`` holds."""
-        self._qtbot.waitUntil(condition, timeout=PATIENCE_MS)
+        self._qtbot.waitUntil(condition)
 
     def scan(self) -> None:
         """Look at all sources, and wait for the end."""

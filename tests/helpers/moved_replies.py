@@ -5,7 +5,6 @@ The engine is real, the models tiny, on the CPU.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.placement import PlacementDevice
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, cpu_placement, run
+from tests.helpers.turns import Turns
 
 #: Caches that are put back cell by cell as they were. A sliding window's cells come back in
 #: another order once the window is full, so sums are rounded elsewhere (test_moved_context.py).
@@ -58,48 +58,25 @@ def story(n_tokens: int = N_TOKENS, prompt: str = PROMPT) -> GenerateRequest:
     )
 
 
-class Turns:
-    """Inside its block the engine waits until what it told has been looked at.
-
-    A short reply would otherwise be over before this thread is given its turn.
-    """
-
-    def __init__(self) -> None:
-        self._looked = threading.Semaphore(0)
-        self._taken = False
-
-    def __enter__(self) -> None:
-        self._taken = True
-
-    def __exit__(self, *_: object) -> None:
-        self._taken = False
-        self.look()
-
-    def told(self) -> None:
-        """What the engine calls, on its thread."""
-        if self._taken:
-            assert self._looked.acquire(timeout=240)
-
-    def look(self) -> None:
-        """It may go on."""
-        self._looked.release()
-
-
 class Reply:
     """One reply during which something else is asked for, and all that was told meanwhile."""
 
     def __init__(
+        self, engine: LlamaEngine, request: GenerateRequest, *at_token: Callable[[], int]
+    ) -> None:
+        """Each of ``at_token`` is called 20 tokens after the one before has ended."""
+        self.events: list[EngineEvent] = []
+        with Turns(engine) as turns:
+            self.end = self._heard(engine, request, list(at_token), turns)
+
+    def _heard(
         self,
         engine: LlamaEngine,
         request: GenerateRequest,
-        *at_token: Callable[[], int],
-        looked: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Each of ``at_token`` is called 20 tokens after the one before has ended; ``looked`` each
-        time after all that was told."""
-        self.events: list[EngineEvent] = []
+        waiting: list[Callable[[], int]],
+        turns: Turns,
+    ) -> Finished | GenerateFailed:
         number = engine.generate(request)
-        waiting = list(at_token)
         load: int | None = None
         next_at = 20
         while True:
@@ -110,11 +87,12 @@ class Reply:
                         load, next_at = None, self.n_tokens + 20
                 elif isinstance(event, Finished | GenerateFailed):
                     assert event.request == number
-                    self.end = event
-                    return
+                    return event
                 elif self._is_due(event, next_at) and waiting and load is None:
                     load = waiting.pop(0)()
-            looked()
+                turns.saw(event)
+            if load is None and not waiting:
+                turns.let_go()
 
     @staticmethod
     def _is_due(event: EngineEvent, n_tokens: int) -> bool:

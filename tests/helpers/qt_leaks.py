@@ -7,7 +7,8 @@ import gc
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QThread, QThreadPool, QTimer
 from shiboken6 import Shiboken
 
-_GRACE_MS = 5000
+_GRACE_MS = 30_000
+"""What was told to end may need this long on a busy machine."""
 
 
 class QtWatch:

@@ -198,10 +198,10 @@ class ScriptedWindow:
 
     def signal(self, signal: object) -> AbstractContextManager[object]:
         """Waits at the end of the block until ``signal`` was emitted."""
-        return self._qtbot.waitSignal(signal, timeout=20_000)
+        return self._qtbot.waitSignal(signal)
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        self._qtbot.waitUntil(condition, timeout=20_000)
+        self._qtbot.waitUntil(condition)
 
     def select(self, path: Path) -> None:
         """As a click in the list does."""

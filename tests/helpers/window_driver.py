@@ -20,9 +20,6 @@ from moelauncher.gui.controls.undo_bar import UndoBar
 
 Kind = TypeVar("Kind", bound=QWidget)
 
-#: Loading and answering on a busy machine with two cores.
-PATIENCE_MS = 90_000
-
 
 class WindowDriver:
     """One running program under test. Close it in every test: :meth:`close`."""
@@ -42,9 +39,9 @@ class WindowDriver:
         assert found is not None, f"no {kind.__name__} called {name}"
         return found
 
-    def wait(self, condition: Callable[[], bool], patience_ms: int = PATIENCE_MS) -> None:
+    def wait(self, condition: Callable[[], bool]) -> None:
         """Let the window live until ``condition`` holds."""
-        self._qtbot.waitUntil(condition, timeout=patience_ms)
+        self._qtbot.waitUntil(condition)
 
     def wait_for_state(self, *states: SessionState) -> None:
         """Let the window live until its session stands in one of ``states``."""

@@ -40,13 +40,13 @@ def test_suspend_waits_until_ready() -> None:
     source = WindowsSleep(system.register, patience_s=60.0)
     assert source.start(asleep.set, lambda: heard.append("wake"))
     thread = system.tell(SUSPEND)
-    assert asleep.wait(10)
+    assert asleep.wait(60)
     assert thread.is_alive()
     source.ready()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     for event in (OTHER, RESUME):
-        system.tell(event).join(10)
+        system.tell(event).join(60)
     assert heard == ["wake"]
     source.close()
     source.close()
@@ -58,7 +58,7 @@ def test_system_is_not_held_up_for_ever() -> None:
     source = WindowsSleep(system.register, patience_s=0.01)
     source.start(lambda: None, lambda: None)
     thread = system.tell(SUSPEND)
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     source.close()
 
@@ -68,11 +68,11 @@ def test_closing_lets_a_waiting_suspend_go() -> None:
     source = WindowsSleep(system.register, patience_s=60.0)
     source.start(asleep.set, lambda: None)
     thread = system.tell(SUSPEND)
-    assert asleep.wait(10)
+    assert asleep.wait(60)
     source.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
-    system.tell(RESUME).join(10)  # comes too late, and nobody hears it
+    system.tell(RESUME).join(60)  # comes too late, and nobody hears it
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="what other systems answer")

@@ -76,7 +76,7 @@ class _Desk:
         return self.downloads.dialog
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        self._qtbot.waitUntil(condition, timeout=30_000)
+        self._qtbot.waitUntil(condition)
 
     def press(self, name: str) -> None:
         button = self.dialog.findChild(QPushButton, name)

@@ -163,9 +163,9 @@ def test_verdicts_do_not_measure_the_rows_again(model, qtbot):
     model.set_entries([entry("x"), entry("y")])
     measured = []
     model.dataChanged.connect(lambda *_: measured.append(1))
-    with qtbot.waitSignal(model.told, timeout=1000):
+    with qtbot.waitSignal(model.told):
         model.set_verdict(Path("/models/x.gguf"), "fits", "good")
-    with qtbot.waitSignal(model.told, timeout=1000):
+    with qtbot.waitSignal(model.told):
         model.set_best(Path("/models/x.gguf"), BestSetting(38.0, 24, 40, tuned=True))
     assert not measured
 

@@ -24,8 +24,6 @@ from pytestqt.qtbot import QtBot
 
 from moelauncher.gui.program.logind_sleep import INTERFACE, PATH, SERVICE, LogindSleep
 
-PATIENCE_MS = 30_000
-
 CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
@@ -118,18 +116,18 @@ def test_system_waits_until_the_program_is_ready(
 ) -> None:
     told: list[str] = []
     assert source.start(lambda: told.append("sleep"), lambda: told.append("wake"))
-    qtbot.waitUntil(lambda: source.holds_lock, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: source.holds_lock)
     assert [str(part) for part in logind.asked[0][:2]] == ["sleep", "MoE Launcher"]
     assert logind.asked[0][3] == "delay"
     logind.tell(True)
-    qtbot.waitUntil(lambda: told == ["sleep"], timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: told == ["sleep"])
     assert logind.is_held()
     source.ready()
-    qtbot.waitUntil(lambda: not logind.is_held(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not logind.is_held())
     logind.tell(False)
-    qtbot.waitUntil(lambda: told == ["sleep", "wake"], timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: told == ["sleep", "wake"])
     # For the next sleep there is a new one.
-    qtbot.waitUntil(lambda: source.holds_lock, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: source.holds_lock)
     assert len(logind.asked) == 2 and logind.is_held()
 
 
@@ -138,14 +136,14 @@ def test_closed_source_holds_nothing_and_hears_nothing(
 ) -> None:
     told: list[str] = []
     source.start(lambda: told.append("sleep"), lambda: told.append("wake"))
-    qtbot.waitUntil(lambda: source.holds_lock, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: source.holds_lock)
     source.close()
     source.close()
-    qtbot.waitUntil(lambda: not logind.is_held(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not logind.is_held())
     logind.tell(True)
     source.start(lambda: told.append("again"), lambda: None)
     logind.tell(True)
-    qtbot.waitUntil(lambda: "again" in told, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "again" in told)
     assert told == ["again"]
 
 
