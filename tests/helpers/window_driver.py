@@ -17,6 +17,7 @@ from moelauncher import app
 from moelauncher.core.library.sample_model import build_sample_model, sample_model_path
 from moelauncher.core.session_state import SessionState
 from moelauncher.gui.controls.undo_bar import UndoBar
+from tests.helpers.patient_qtbot import PATIENCE_MS
 
 Kind = TypeVar("Kind", bound=QWidget)
 
