@@ -37,7 +37,7 @@ class ChatPane(QWidget):
         new_chat_requested(): the user wants to start over.
         turn_action(str, int): one of the actions beneath a message, and the key of its turn.
         files_dropped(list): quote these files (Path) into the message.
-        edit_cancelled(): the message that was being edited stays as it is.
+        edit_cancelled(str): the message that was being edited stays; this was written for it.
         answered_chat_requested(): show the chat that is being answered.
         held_back(str): why the message that the user wanted to send stays.
     """
@@ -47,7 +47,7 @@ class ChatPane(QWidget):
     new_chat_requested = Signal()
     turn_action = Signal(str, int)
     files_dropped = Signal(list)
-    edit_cancelled = Signal()
+    edit_cancelled = Signal(str)
     answered_chat_requested = Signal()
     held_back = Signal(str)
 

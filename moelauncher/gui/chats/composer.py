@@ -41,7 +41,7 @@ class Composer(QWidget):
         send_requested(str): send this text; the field is cleared by then.
         stop_requested(): end the running reply.
         new_chat_requested(): start over.
-        edit_cancelled(): the message that was being edited stays as it is.
+        edit_cancelled(str): the message that was being edited stays; this was written for it.
         settings_requested(): show what is set for this chat.
         held_back(str): the user wanted to send, and this is why it cannot be done now.
     """
@@ -49,7 +49,7 @@ class Composer(QWidget):
     send_requested = Signal(str)
     stop_requested = Signal()
     new_chat_requested = Signal()
-    edit_cancelled = Signal()
+    edit_cancelled = Signal(str)
     settings_requested = Signal()
     held_back = Signal(str)
 
@@ -270,8 +270,9 @@ class Composer(QWidget):
             self._cancel_edit()
 
     def _cancel_edit(self) -> None:
+        edited = self.field.text
         self.end_edit()
-        self.edit_cancelled.emit()
+        self.edit_cancelled.emit(edited)
         self.field.setFocus()
 
     def _recall(self) -> None:

@@ -22,12 +22,13 @@ class DraftDesk(QObject):
         self._drafts = Drafts()
         #: The key of the turn that is being edited; None: a new message is written.
         self.editing: int | None = None
-        pane.edit_cancelled.connect(self.take_edit)
+        self._original = ""  # what that turn says
+        pane.edit_cancelled.connect(self._cancelled)
 
     def begin_edit(self, key: int, text: str) -> None:
         """Put turn ``key`` into the field; what was there waits."""
-        self.editing = key
-        self._pane.begin_edit(text)
+        self._offer_back(self._pane.composer.text)
+        self._edit(key, text, text)
 
     def take_edit(self) -> int | None:
         """The turn that was being edited; none is from now on."""
@@ -59,4 +60,23 @@ class DraftDesk(QObject):
         if not (goes_along and text.strip()):
             composer.set_draft(draft.text)
         if draft.editing is not None and draft.editing in now.conversation.nodes:
-            self.begin_edit(draft.editing, draft.edited_text)
+            original = now.conversation.nodes[draft.editing].turn.text
+            self._edit(draft.editing, original, draft.edited_text)
+
+    # Parts
+
+    def _edit(self, key: int, original: str, text: str) -> None:
+        self.editing, self._original = key, original
+        self._pane.begin_edit(text)
+
+    def _cancelled(self, edited: str) -> None:
+        self._offer_back(edited)
+        self.take_edit()
+
+    def _offer_back(self, edited: str) -> None:
+        """What was written for the turn that is edited goes; Undo brings it back."""
+        key, original = self.editing, self._original
+        if key is not None and edited != original:
+            self._pane.undo.offer(
+                self.tr("The edit was dropped"), lambda: self._edit(key, original, edited)
+            )
