@@ -367,12 +367,12 @@ def test_a_question_without_an_answer_offers_one(chats: Chats) -> None:
 def test_a_chat_whose_messages_were_all_deleted_stays_empty(chats: Chats) -> None:
     chats.click(chats.old)
     first = chats.session.conversation.path[0].key
-    chats.session.act("delete", first)
+    chats.turns.act("delete", first)
     chats.window.chat.undo.undo()
     chats.click(chats.new)
     chats.click(chats.old)
     assert "Hello." in chats.shown
-    chats.session.act("delete", first)
+    chats.turns.act("delete", first)
     chats.click(chats.new)
     chats.click(chats.old)
     assert not chats.session.conversation.nodes
