@@ -114,6 +114,11 @@ def _staging_bytes(
     return max(copied + parts.staged - parts.layer, 0) if copied else 0
 
 
+def output_buffer_bytes(facts: ModelFacts) -> int:
+    """The logits that wait in main memory: those of one token, as with any single sequence."""
+    return compute_sizes(facts).n_vocab * _FLOAT
+
+
 @dataclass(frozen=True)
 class GpuCompute:
     """What makes a GPU's compute buffer, for cutting the layers between several."""

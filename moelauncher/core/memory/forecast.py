@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from moelauncher.core.memory.compute_estimate import estimate_compute_bytes
+from moelauncher.core.memory.compute_estimate import estimate_compute_bytes, output_buffer_bytes
 from moelauncher.core.memory.forecast_text import forecast_text
 from moelauncher.core.memory.kv_cache import (
     kv_bytes_per_layer,
@@ -85,9 +85,11 @@ def forecast(
         _keep_in_ram(sums, facts, placement, refused_weights)
     if answered is None:
         compute = estimate_compute_bytes(facts, placement, context)
+        output_bytes = output_buffer_bytes(facts)
     else:
         names = [device.name for device in placement.devices] + [RAM]
         compute = tuple(answered.compute_bytes.get(name, 0) for name in names)
+        output_bytes = answered.output_bytes
     devices = tuple(
         _device(
             sums[index],
@@ -99,7 +101,14 @@ def forecast(
         for index, device in enumerate(placement.devices)
     )
     ram = replace(
-        _ram(sums[-1], compute[-1], answered, margins, ram_free_bytes, ram_total_bytes),
+        _ram(
+            sums[-1],
+            compute[-1] + output_bytes,
+            answered,
+            margins,
+            ram_free_bytes,
+            ram_total_bytes,
+        ),
         lent_bytes=sum(device.used_bytes for device in devices if device.shares_ram),
     )
     # Weights of a mapped file may stay on disk; what is computed with may not.
@@ -263,7 +272,7 @@ def _ram(
         expert_bytes=sums.expert_bytes,
         kv_bytes=kv,
         recurrent_bytes=state,
-        compute_bytes=compute_bytes + (answered.output_bytes if answered is not None else 0),
+        compute_bytes=compute_bytes,
         compute_source="estimate" if answered is None else "dry-run",
         driver_bytes=0,
         leave_free_bytes=margins.leave_free(RAM),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moelauncher.core.memory.compute_estimate import estimate_compute_bytes
+from moelauncher.core.memory.compute_estimate import estimate_compute_bytes, output_buffer_bytes
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.place_model import place
 from moelauncher.core.memory.tensor_split import split_for_counts
@@ -71,6 +71,12 @@ def test_the_logits_are_on_the_output_layers_device() -> None:
     alone = estimate_compute_bytes(facts, place(facts, [], cpu_moe=0), context)
     assert len(alone) == 1
     assert alone[0] > card
+
+
+def test_the_output_buffer_equals_the_log_to_the_last_digit() -> None:
+    """The published load of this model on one card: CUDA_Host output buffer, 0.77 MiB."""
+    facts = truth_facts("gpt-oss-20b-mxfp4")
+    assert f"{output_buffer_bytes(facts) / MIB:.2f}" == "0.77"
 
 
 def test_several_cards_without_overrides_work_in_a_pipeline_of_four_inputs() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from moelauncher.core.memory.compute_estimate import estimate_compute_bytes
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.forecast import DryRunResult, forecast
 from moelauncher.core.memory.margins import (
@@ -47,6 +48,19 @@ def test_on_a_cuda_device_the_weights_equal_the_log_to_the_last_digit() -> None:
     placement = place(facts, [PlacementDevice("CUDA0", 8 * GIB)], cpu_moe=99)
     result = forecast(facts, placement, ContextSettings())
     assert f"{_mib(result.device('CUDA0').weights_bytes):.2f}" == "1242.03"
+
+
+def test_the_output_buffer_is_in_main_memory_before_the_dry_run_says_it_too() -> None:
+    facts = truth_facts("gpt-oss-20b-mxfp4")
+    placement = place(facts, [PlacementDevice("CUDA0", 8 * GIB)], cpu_moe=99)
+    context = ContextSettings(n_ctx=131072)
+    *_, inputs_bytes = estimate_compute_bytes(facts, placement, context)
+    buffer_bytes = 4 * 201088  # one logit for each token of the vocabulary
+    expected = forecast(facts, placement, context)
+    assert expected.ram.compute_bytes == inputs_bytes + buffer_bytes
+    said = DryRunResult(compute_bytes={"RAM": inputs_bytes}, output_bytes=buffer_bytes)
+    told = forecast(facts, placement, context, dry_run=said)
+    assert told.ram.compute_bytes == expected.ram.compute_bytes
 
 
 def test_c4_qwen3_coder_all_on_the_gpu() -> None:
