@@ -8,6 +8,7 @@ comes after the first paint.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import signal
 import sys
@@ -46,6 +47,8 @@ def build(argv: Sequence[str]) -> Program:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     app = _application()
     program = Program(app, arguments)
+    # Where the interpreter ends under an open window, its threads must have ended before.
+    atexit.register(program.close)
     program.start()
     return program
 

@@ -6,6 +6,7 @@ What is slow to import (pyqtgraph, llama.cpp) comes after the first paint.
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import logging
 import os
@@ -140,6 +141,7 @@ class Program(QObject):
         if self._closed:
             return
         self._closed = True
+        atexit.unregister(self.close)
         self._plot_later.stop()
         self._state.set("window", self.window.state())
         if self._later_starts is not None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -59,7 +60,10 @@ class ChatKeeper(QObject):
         super().__init__(parent)
         self._path = path
         self._rescue = ChatRescue(path, rescue_folders)
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="chat-store")
+        # No executor: that takes nothing more once the interpreter ends, and what was said last
+        # is saved even then.
+        self._thread: threading.Thread | None = None  # from the first need on
+        self._orders: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._store: ChatStore | None = None  # the thread's own
         self._lock = threading.Lock()
         self._waiting: dict[str, KeptChat] = {}  # to be saved, the newest of each
@@ -179,12 +183,21 @@ class ChatKeeper(QObject):
             return
         self._closed = True
         self._retry.stop()
-        self._pool.submit(self._run, self._save_all, None)
-        self._pool.submit(self._leave_rescue)
-        self._pool.submit(self._close_store)
-        self._pool.shutdown(wait=True)
+        self._order(partial(self._run, self._save_all, None))
+        self._order(self._leave_rescue)
+        self._order(self._close_store)
+        self._orders.put(None)
+        if self._thread is not None:
+            self._thread.join()
 
     # The thread's side
+
+    def _serve(self) -> None:
+        while (order := self._orders.get()) is not None:
+            try:
+                order()
+            except Exception:
+                _log.exception("the chats' thread failed")
 
     def _run(self, work: Work, done: Done | None) -> None:
         try:
@@ -245,7 +258,13 @@ class ChatKeeper(QObject):
 
     def _do(self, work: Work, done: Done | None = None) -> None:
         if not self._closed:
-            self._pool.submit(self._run, work, done)
+            self._order(partial(self._run, work, done))
+
+    def _order(self, order: Callable[[], None]) -> None:
+        self._orders.put(order)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="chat-store", daemon=True)
+            self._thread.start()
 
     def _save_waiting(self) -> None:
         self._do(self._save_all, self._saved)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,32 @@ def test_a_chat_that_cannot_be_saved_does_not_hold_the_others_back(
     keeper.close()
     store = ChatStore.open(path)
     assert [row.id for row in store.rows()] == ["good"]
+    store.close()
+
+
+def test_what_is_said_as_the_interpreter_ends_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "chats.sqlite3"
+    script = (
+        "import atexit, sys\n"
+        "from pathlib import Path\n"
+        "from moelauncher.core.chats.conversation import Conversation\n"
+        "from moelauncher.core.chats.kept_chat import KeptChat\n"
+        "from moelauncher.gui.chats.chat_keeper import ChatKeeper\n"
+        "keeper = ChatKeeper(Path(sys.argv[1]))\n"
+        "keeper.save(KeptChat('early', Conversation().ask('one')))\n"
+        "atexit.register(keeper.close)\n"
+        "atexit.register(keeper.save, KeptChat('late', Conversation().ask('two')))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    store = ChatStore.open(path)
+    assert {row.id for row in store.rows()} == {"early", "late"}
     store.close()
 
 
