@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from moelauncher.commands.kept_measurements import MeasurementKeeper
@@ -176,26 +175,27 @@ class TunePrinter:
 
 
 def _rows(runs: list[Measurement]) -> Iterator[BenchRow]:
-    """What ``bench`` would print of these repeats: undisturbed ones, or all if none is."""
-    counted = [one for one in runs if not one.disturbance] or runs
+    """What ``bench`` would print of these repeats: all of them, disturbed ones left out of the
+    median."""
     last = runs[-1]
     for test, n_tokens, depth, rates in (
-        ("pp", last.n_prompt, 0, [one.prompt_tok_s for one in counted]),
-        ("tg", last.n_generated, last.depth, [one.tok_s for one in counted]),
+        ("pp", last.n_prompt, 0, [one.prompt_tok_s for one in runs]),
+        ("tg", last.n_generated, last.depth, [one.tok_s for one in runs]),
     ):
-        known = tuple(rate for rate in rates if rate is not None)
-        if not n_tokens or not known or not statistics.median(known):
+        known = [(rate, one) for rate, one in zip(rates, runs, strict=True) if rate]
+        if not n_tokens or not known:
             continue
-        notes = each_once((text for one in runs for text in one.notes), len(runs))
-        if spread := spread_note(known):
-            notes.append(spread)
-        yield BenchRow(
+        row = BenchRow(
             last.setting.cpu_moe,
             test,
             n_tokens,
             depth,
-            known,
+            tuple(rate for rate, _ in known),
             last.vram_bytes,
             last.ram_bytes,
-            tuple(notes),
+            left_out=tuple(place for place, (_, one) in enumerate(known) if one.disturbance),
         )
+        notes = each_once((text for one in runs for text in one.notes), len(runs))
+        if spread := spread_note(row.counted):
+            notes.append(spread)
+        yield replace(row, notes=tuple(notes))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -12,9 +14,11 @@ import pytest
 
 from moelauncher import cli
 from moelauncher.core.paths import app_paths
+from moelauncher.core.speed.conditions import Conditions
 from moelauncher.core.speed.measurement_store import MeasurementStore
 from moelauncher.engine.child_bench import FAULT_VARIABLE
 from tests.helpers.gguf_files import write_tiny_model
+from tests.helpers.no_watch import NoWatch
 
 
 @pytest.fixture
@@ -30,17 +34,45 @@ def test_rows_carry_all_repeats_and_the_last_line_decides(
     assert cli.main([*arguments, "--json"]) == 0
     *rows, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["test"] for row in rows} == {"pp", "tg"}
-    assert len(rows[-1]["repeats"]) == 2
+    n_repeats = len(rows[-1]["repeats"])
+    assert n_repeats == len(rows) / 2 >= 2
     decision = last["decision"]
     assert decision["ended"] == "decided"
     assert decision["best"] in decision["equal"]
     assert decision["text"]
     store = MeasurementStore(app_paths(tmp_path / "base").measurements_file)
     kept = store.everything()
-    assert len(kept) == 2
+    assert len(kept) == n_repeats
     choice = store.choice(kept[0].model, kept[0].machine.name)
     assert choice is not None and choice.n_ctx == 256
     store.close()
+
+
+class FirstDisturbed(NoWatch):
+    """Other programs are busy during the first run."""
+
+    def __init__(self, _sources: object) -> None:
+        self._loads = iter((0.9,))
+
+    def begin(self, pid: int) -> Callable[[], Conditions]:
+        return lambda: Conditions(others_cpu=next(self._loads, 0.0))
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_disturbed_repeat_is_shown_and_left_out_of_the_median(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("moelauncher.commands.tune.MachineWatch", FirstDisturbed)
+    assert cli.main([*arguments, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()][:-1]
+    row = rows[-1]
+    first, *others = row["repeats"]
+    assert first == rows[1]["repeats"][0]
+    assert row["left_out"] == [0]
+    assert row["median"] == pytest.approx(statistics.median(others))
+    assert row["disturbed"] == ["Other programs used 90 % of the processor."]
 
 
 def test_levers_are_tried_told_and_remembered(

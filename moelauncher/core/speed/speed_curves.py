@@ -166,6 +166,10 @@ class CurveCrowd:
             likely = (breaks[number], kind, inverses[number, kind])
             found.append(self._curves(data, *likely, int(count), dice))
         crowd: Floats = np.maximum(np.concatenate(found) + ground, _LEAST_TIME)
+        # What is far behind says little of the others, of itself it says enough.
+        slow = far > 0
+        scatter = visits.noise * dice.standard_normal((len(crowd), int(slow.sum())))
+        crowd[:, at[slow]] = times[slow] * (1 + scatter)
         return np.asarray(highest - np.log(crowd))
 
     def _breaks(self, at: NDArray[np.int_]) -> list[_Break]:

@@ -33,8 +33,11 @@ _SURE_TO_END = 0.99
 #: A result this far below the line between its neighbours is measured again.
 _DENT = 0.05
 _MATTERS = 0.15
+#: Below one that is so many times slower than the best nothing is looked for.
+_FAR_BEHIND = 2.0
 _FIRST_STOPS = 6
 _FIRST_ORDER = (5, 0, 3, 1, 4, 2)
+#: Of a handful of stops fewer do not find the best, though it is more than their share.
 _LEAST_VISITS = 8
 #: Visits for each stop of a full sweep that a search may take.
 _SHARE = 0.75
@@ -250,9 +253,13 @@ class Sweep:
             untried = [stop for stop in self._stops if stop not in self._visits]
             return untried[-1] if untried else None
         sure = beliefs.sure >= _SURE_TO_END
+        late = sure or 2 * self.n_visits >= self._limit
         for wish in (
             self._dent(beliefs),
-            self._unseen(beliefs) if sure or 2 * self.n_visits >= self._limit else None,
+            self._edge(beliefs, beside=True) if late else None,
+            self._unseen(beliefs) if late else None,
+            self._edge(beliefs) if late else None,
+            self._wall_below() if late else None,
         ):
             if wish is not None:
                 return wish
@@ -265,9 +272,6 @@ class Sweep:
         for stop in (self._present, self._stops[-1]):
             if stop in self._rates:
                 wanted.setdefault(stop, min(2, self._n_repeats))
-        edge = self._edge_below(beliefs.best)
-        if edge is not None:
-            wanted.setdefault(edge, min(2, self._n_repeats))
         open_ = [
             stop
             for stop, count in wanted.items()
@@ -279,13 +283,27 @@ class Sweep:
         others = [stop for stop in open_ if stop != self._last_visit] or open_
         return min(others, key=lambda stop: (self._visits[stop], -stop))
 
-    def _edge_below(self, best: int) -> int | None:
-        """The next stop below the best, where the speed falls off a cliff towards it."""
-        below = max((stop for stop in self._rates if stop < best), default=None)
-        if below is None:
+    def _edge(self, beliefs: SweepBeliefs, *, beside: bool = False) -> int | None:
+        """The next one below all that are equal, where the speed falls off a cliff towards it,
+        and that was visited once: is it so? ``beside``: only where nothing lies between."""
+        lowest = min(beliefs.equal)
+        below = max((stop for stop in self._rates if stop < lowest), default=None)
+        if below is None or self._visits[below] > 1 or self._n_repeats < 2:
             return None
-        drop = statistics.median(self._rates[best]) / statistics.median(self._rates[below]) - 1
-        return below if drop > _DENT and below not in self._failed else None
+        if beside and any(below < stop < lowest for stop in self._stops):
+            return None
+        drop = statistics.median(self._rates[lowest]) / statistics.median(self._rates[below]) - 1
+        return below if drop > _DENT else None
+
+    def _wall_below(self) -> int | None:
+        """One stop below the highest that failed, if that fails alone: memory may have run out
+        there, or it was a crash by chance, and what lies below runs."""
+        lowest = min(self._rates)
+        wall = max((stop for stop in self._failed if stop < lowest), default=None)
+        if wall is None:
+            return None
+        below = max((stop for stop in self._stops if stop < wall), default=None)
+        return None if below in self._visits else below
 
     def _telling(self, beliefs: SweepBeliefs) -> int | None:
         best = beliefs.stops[beliefs.best_anywhere]
@@ -364,9 +382,15 @@ class Sweep:
         for right in dict.fromkeys((at, at + 1, tried.index(top), tried.index(top) + 1, lowest)):
             low = tried[right - 1] if right > 0 else -1
             high = tried[right] if right < len(tried) else self._last + 1
+            if right == lowest and self._is_far_behind(tried[right]):
+                continue  # it spills, and below it there is less memory still
             inside = [stop for stop in self._stops if low < stop < high]
             # Between two that are equal may lie a peak that is one stop wide.
             least = 1 if right in (lowest, at, at + 1) else 2
             if len(inside) >= least and beliefs.may_gain(inside):
                 return inside[len(inside) // 2]
         return None
+
+    def _is_far_behind(self, stop: int) -> bool:
+        rates = {other: statistics.median(found) for other, found in self._rates.items()}
+        return _FAR_BEHIND * rates[stop] < max(rates.values())

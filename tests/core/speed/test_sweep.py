@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moelauncher.core.speed.speed_curves import CurveCrowd, Visits
 from moelauncher.core.speed.sweep import Sweep
 from tests.helpers.sweep_machines import (
     CURVES,
@@ -135,6 +137,40 @@ def test_a_stop_that_failed_once_by_chance_is_only_that_stop() -> None:
         else:
             sweep.add(stop, 30.0 + stop)
     assert (sweep.decision().best or 0) >= 23
+
+
+def test_what_lies_below_a_crash_by_chance_is_looked_at() -> None:
+    for unlucky in (48, 29, 19):
+        sweep, crashed = Sweep(48, present=48), False
+        while (stop := sweep.next_stop()) is not None:
+            if stop < 12 or (stop == unlucky and not crashed):
+                crashed = crashed or stop == unlucky
+                sweep.fail(stop)
+            else:
+                sweep.add(stop, 1000 / (21 + 0.55 * stop))
+        assert crashed
+        assert 12 <= (sweep.decision().best or 0) <= 14
+
+
+def test_a_disturbed_visit_at_the_edge_does_not_hide_what_lies_below() -> None:
+    for hidden, share, spilled in ((8, 0.75, 9.0), (8, 0.55, 20.0), (10, 0.65, 14.0)):
+        sweep, seen = Sweep(16, present=16), False
+        while (stop := sweep.next_stop()) is not None:
+            rate = 33.0 - 0.6 * (stop - 7) if stop >= 7 else spilled
+            if stop == hidden and not seen:
+                rate, seen = share * rate, True
+            sweep.add(stop, rate)
+        assert seen
+        assert sweep.decision().best in (7, 8)
+
+
+def test_a_stop_far_behind_is_not_believed_to_be_fast() -> None:
+    """However little its speed says of the others: a silent spill beside the best stop."""
+    seen = {20: 9.0, 21: 10.8, 23: 37.4, 24: 39.4, 29: 30.9, 38: 31.3, 48: 29.3}
+    visits = Visits({n: math.log(rate) for n, rate in seen.items()}, dict.fromkeys(seen, 1), 0.02)
+    curves = CurveCrowd(range(49)).draw(visits, seed=1)
+    assert (curves[:, [20, 21]] < math.log(20)).all()
+    assert (curves[:, 23] > math.log(30)).all()
 
 
 def test_disturbed_visits_do_not_count_unless_there_are_no_others() -> None:
