@@ -28,5 +28,5 @@ def test_everything_can_be_read_at_200_percent(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout)
     assert found["scale"] == 2.0
-    assert len(found["faults"]) == 9
+    assert len(found["faults"]) == 6
     assert {name: faults for name, faults in found["faults"].items() if faults} == {}

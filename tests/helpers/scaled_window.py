@@ -23,7 +23,7 @@ from moelauncher.core.session_state import Selection, SessionState, controls
 from moelauncher.gui.chats.chat_pane import ChatPane
 from moelauncher.gui.chats.chat_settings_dialog import ChatSettingsDialog
 from moelauncher.gui.library.model_list_pane import ModelListPane
-from moelauncher.gui.main_window import MINIMUM_SIZE, MainWindow
+from moelauncher.gui.main_window import MainWindow
 from moelauncher.gui.program.settings_dialog import SettingsDialog
 from moelauncher.gui.speed.tune_dialog import TuneDialog
 from moelauncher.gui.theme import apply_theme
@@ -33,8 +33,7 @@ from tests.helpers.memory_values import MIB, device, forecast, snapshot
 from tests.helpers.planned_models import gpu, made_facts
 
 #: As many points as a screen of 2560 x 1440 has at 200 %.
-USUAL = (1280, 720)
-SMALLEST = (MINIMUM_SIZE.width(), MINIMUM_SIZE.height())
+SIZE = (1280, 720)
 REPLY = """The **router** picks 8 of 256.
 
 ```python
@@ -83,15 +82,14 @@ def fill(window: MainWindow) -> None:
 def states(folder: Path) -> Iterator[tuple[str, QWidget]]:
     """Every state to look at, shown, each until the next one is asked for."""
     window = MainWindow(ModelListPane(), ChatPane())
+    window.resize(*SIZE)
     window.show()
     window.speed.build_plot()
     for name in ("empty", "filled", "more"):
         if name == "filled":
             fill(window)
         window.placement.more_button.setChecked(name == "more")
-        for size in (USUAL, SMALLEST):
-            window.resize(*size)
-            yield f"{name} {size[0]} x {size[1]}", window
+        yield name, window
     settings = Settings.load(folder / "settings.toml")
     library = ChatLibrary(folder / "library.json")
     for dialog in (
@@ -115,7 +113,7 @@ def main(folder: str, pictures: str = "") -> None:
         ratio = widget.devicePixelRatioF()
         faults[name] = layout_faults(widget)
         if pictures:
-            widget.grab().save(str(Path(pictures) / f"{name.replace(' ', '')}.png"))
+            widget.grab().save(str(Path(pictures) / f"{name}.png"))
     sys.stdout.write(json.dumps({"scale": ratio, "faults": faults}))
 
 
