@@ -38,8 +38,15 @@ VISIT_LIMIT_S = 900.0
 #: So much longer than the longest visit before: it hangs, and costs its row only.
 _HANGING = 10.0
 _LEAST_LIMIT_S = 60.0
+#: What the first visit of all may take, however small the budget, and of what is left at most:
+#: a GPU's kernels may have to be compiled first.
+_COMPILING_S, _COMPILING_SHARE = 90.0, 0.75
 #: A further visit is begun only if the usual one would end within the budget.
 _SAFETY = 1.2
+#: What a visit takes of the time of the first one, which fills caches and compiles.
+_AFTER_FIRST = 1 / 3
+#: The time limit of a visit is a round figure, and may fall so short of the budget's end.
+_END_S = 0.1
 
 
 def run_tune(
@@ -90,7 +97,7 @@ class _Tune:
                 why = "cancelled"
                 break
             left_s = self._left_s()
-            usual_s = max(self._visit_s[-3:], default=0.0)
+            usual_s = self._usual_s()
             if left_s <= usual_s * _SAFETY:
                 why = "budget"
                 break
@@ -109,7 +116,7 @@ class _Tune:
                 why = "cancelled"
                 break
             except LauncherError as error:
-                if self._left_s() <= 0:
+                if self._left_s() <= _END_S:
                     why = "budget"
                     break
                 self._sweep.fail(stop)
@@ -135,6 +142,12 @@ class _Tune:
 
     def _left_s(self) -> float:
         return self._job.budget_s - (self._clock() - self._started_s)
+
+    def _usual_s(self) -> float:
+        """How long a visit takes now; 0.0 where nobody knows."""
+        if len(self._visit_s) == 1:
+            return self._visit_s[0] * _AFTER_FIRST
+        return max(self._visit_s[1:][-3:], default=0.0)
 
     def _visit(self, stop: int, number: int) -> Measurement:
         case, job = self._case_of(stop), self._job
@@ -178,7 +191,7 @@ class _Tune:
     def _ask(self, child: Child, operation: str, parameters: dict[str, object]) -> dict[str, Any]:
         left_s = max(self._left_s(), 0.1)
         # As long as nothing is known, half of the time is left to the other stops.
-        patience_s = left_s / 2
+        patience_s = max(left_s / 2, min(_COMPILING_S, _COMPILING_SHARE * left_s))
         if self._visit_s:
             patience_s = max(_LEAST_LIMIT_S, _HANGING * max(self._visit_s))
         limit_s = max(round(min(VISIT_LIMIT_S, left_s, patience_s), 1), 0.1)

@@ -165,12 +165,12 @@ class CurveCrowd:
             number, kind = divmod(min(int(pick), share.size - 1), len(_SMOOTHNESS))
             likely = (breaks[number], kind, inverses[number, kind])
             found.append(self._curves(data, *likely, int(count), dice))
-        crowd: Floats = np.maximum(np.concatenate(found) + ground, _LEAST_TIME)
+        crowd: Floats = np.concatenate(found) + ground
         # What is far behind says little of the others, of itself it says enough.
         slow = far > 0
         scatter = visits.noise * dice.standard_normal((len(crowd), int(slow.sum())))
-        crowd[:, at[slow]] = times[slow] * (1 + scatter)
-        return np.asarray(highest - np.log(crowd))
+        crowd[:, at[slow]] = times[slow] * np.exp(scatter)
+        return np.asarray(highest - np.log(np.maximum(crowd, _LEAST_TIME)))
 
     def _breaks(self, at: NDArray[np.int_]) -> list[_Break]:
         """No break, and one in each gap between tried stops and below them."""

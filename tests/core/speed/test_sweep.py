@@ -173,6 +173,12 @@ def test_a_stop_far_behind_is_not_believed_to_be_fast() -> None:
     assert (curves[:, 23] > math.log(30)).all()
 
 
+def test_a_machine_as_restless_as_can_be_has_speeds_all_the_same() -> None:
+    visits = Visits({0: math.log(10.0), 8: math.log(60.0)}, {0: 1, 8: 1}, 2.0)
+    curves = CurveCrowd(range(9)).draw(visits, seed=3)
+    assert not (curves != curves).any()
+
+
 def test_disturbed_visits_do_not_count_unless_there_are_no_others() -> None:
     sweep = Sweep(0)
     sweep.add(0, 10.0, disturbed=True)
