@@ -80,8 +80,8 @@ def test_the_load_report_and_the_freed_model(demo: WindowDriver) -> None:
     demo.wait_for_state(SessionState.SELECTED)
     assert not demo.widget(QPushButton, "loadReportButton").isVisible()
     demo.ask("What is the capital of France?")
-    demo.wait_for_state(SessionState.CHECKING, SessionState.LOADING, SessionState.READY)
-    demo.wait_for_state(SessionState.PREFILL, SessionState.GENERATING)
+    # Asking loads it again. The answer is so short that its state may never be seen.
+    demo.wait(lambda: demo.program.session.chat.conversation.last_reply is not None)
     demo.wait_for_state(SessionState.READY)
     assert "capital" in demo.chat_text()
     assert "tok/s" in demo.chat_text()

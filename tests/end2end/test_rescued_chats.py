@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from moelauncher.core.chats.chat_store import ChatStore
 from moelauncher.core.session_state import SessionState
 from tests.helpers.file_lock import held_by_another_program
+from tests.helpers.kept_chats import stored_texts
 from tests.helpers.window_driver import WindowDriver, sample_basedir
 
 
@@ -33,7 +33,7 @@ def test_a_locked_file_at_the_end_costs_no_text(
     first.program.session.stop()
     first.wait_for_state(SessionState.READY)
     stored = _texts(chat.conversation)
-    first.wait(lambda: _stored(chats_file) == stored)
+    first.wait(lambda: stored_texts(chats_file) == stored)
     with held_by_another_program(chats_file):
         first.program.session.turns.act("go_on", chat.conversation.path[1].key)
         first.wait(lambda: "held by another program" in first.status_text())
@@ -41,7 +41,7 @@ def test_a_locked_file_at_the_end_costs_no_text(
         first.close()
         said = chat.conversation
         (file,) = chats_file.parent.glob("*.rescue-*")
-        assert _stored(chats_file) == stored
+        assert stored_texts(chats_file) == stored
 
         still_held = WindowDriver(qtbot, ["--basedir", str(base)])
         still_held.wait(lambda: "held by another program" in still_held.status_text())
@@ -68,12 +68,3 @@ def test_a_locked_file_at_the_end_costs_no_text(
 
 def _texts(conversation) -> list[str]:  # type: ignore[no-untyped-def]
     return [turn.text for turn in conversation.turns]
-
-
-def _stored(chats_file: Path) -> list[str]:
-    """The texts in the file, as another program reads them."""
-    db = sqlite3.connect(chats_file.as_uri() + "?mode=ro", uri=True)
-    try:
-        return [row[0] for row in db.execute("SELECT text FROM turns ORDER BY key")]
-    finally:
-        db.close()

@@ -1,7 +1,8 @@
-"""Short conversations, and a store whose clock goes on by a second a look."""
+"""Short conversations, a store whose clock goes on by a second a look, and a look from outside."""
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 from moelauncher.core.chats.chat_store import ChatStore
@@ -34,3 +35,12 @@ def kept(chat_id: str, *pairs: tuple[str, str]) -> KeptChat:
 
 def reopened(path: Path) -> ChatStore:
     return ChatStore.open(path, now=Clock())
+
+
+def stored_texts(chats_file: Path) -> list[str]:
+    """The texts of all turns in the file, as another program reads them."""
+    db = sqlite3.connect(chats_file.as_uri() + "?mode=ro", uri=True)
+    try:
+        return [row[0] for row in db.execute("SELECT text FROM turns ORDER BY key")]
+    finally:
+        db.close()

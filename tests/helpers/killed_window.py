@@ -2,7 +2,7 @@
 
 Run as ``python -m tests.helpers.killed_window BASEDIR in_view|elsewhere``: loads the sample model,
 asks for a long story, looks at it or at an empty chat, prints how many characters of it are there
-from time to time, and never ends by itself.
+from time to time, a number a line, and never ends by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def started(basedir: Path, looks: str) -> subprocess.Popen[str]:
-    """Start it. Each line that it prints is a time and the number of characters there."""
+    """Start it. Each line that it prints is the number of characters there."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.helpers.killed_window", str(basedir), looks],
         cwd=ROOT,
@@ -58,7 +57,7 @@ def main(basedir: str, looks: str) -> None:
     def tell() -> None:
         chat = program.session.chat.open.answering
         reply = chat.conversation.last_reply if chat is not None else None
-        sys.stdout.write(f"{time.monotonic()} {len(reply.text) if reply else 0}\n")
+        sys.stdout.write(f"{len(reply.text) if reply else 0}\n")
         sys.stdout.flush()
 
     clock = QTimer()
