@@ -27,8 +27,9 @@ from moelauncher.core.errors import Cancelled, HelperCrashed, LauncherError
 from moelauncher.core.translate import tr
 from moelauncher.engine.broken_backends import BrokenBackends, suspect_of
 
-#: How long the child may take over one request before it is killed.
-REQUEST_TIMEOUT_S = 10.0
+#: How long the child may take over one request before it is killed. On a busy machine, or with the
+#: file on a slow disk, ten seconds are not many for what takes one.
+REQUEST_TIMEOUT_S = 30.0
 #: How long it may take to start: the first import after an installation can be slow.
 START_TIMEOUT_S = 60.0
 

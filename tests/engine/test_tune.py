@@ -64,11 +64,17 @@ def run(plan: TunePlan, budget_s: float = 300.0, **more: object) -> list[TuneEve
 
         sweep = Sweep(len(plan.stops) - 1, present=plan.present, limit=6)
     watch = more.pop("watch", NoWatch())
+    before_visit = more.pop("before_visit", lambda stop: None)
+
+    def case_of(stop: int) -> TuneCase:
+        before_visit(stop)  # type: ignore[operator]
+        return TuneCase(plan.request(stop), 1000)
+
     return list(
         run_tune(
             job(budget_s),
             sweep,
-            lambda stop: TuneCase(plan.request(stop), 1000),
+            case_of,
             watch,  # type: ignore[arg-type]
             **more,  # type: ignore[arg-type]
         )
@@ -114,8 +120,11 @@ def test_an_abort_costs_one_row(
 
 def test_a_hang_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FAULT_VARIABLE, "hang:1")
-    monkeypatch.setattr(tune, "VISIT_LIMIT_S", 10.0)
-    events = run(plan, every_stop=True)
+
+    def little_time_for_the_one_that_hangs(stop: int) -> None:
+        monkeypatch.setattr(tune, "VISIT_LIMIT_S", 2.0 if stop == 1 else 900.0)
+
+    events = run(plan, every_stop=True, before_visit=little_time_for_the_one_that_hangs)
     (failed,) = [event for event in events if isinstance(event, Failed)]
     assert failed.stop == 1
     assert "answer" in failed.error.message

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from moelauncher.core.engine_protocol import Finished, GenerationStats, PromptProgress, TokenEvent
 from moelauncher.core.session_state import SessionState
+from moelauncher.gui.chats import reply_desk
 from tests.helpers.gguf_files import write_tiny_model
 from tests.helpers.scripted_session import ScriptedWindow
 
@@ -44,10 +47,15 @@ def test_a_long_prompt_promises_a_time_from_how_the_last_one_was_read(
     assert "250 tok/s · 1 h left" in shown(driver)
 
 
-def test_the_time_runs_on_while_llama_cpp_says_nothing(driver: ScriptedWindow) -> None:
+def test_the_time_runs_on_while_llama_cpp_says_nothing(
+    driver: ScriptedWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = time.monotonic()
+    monkeypatch.setattr(reply_desk, "time", SimpleNamespace(monotonic=lambda: now_s))
     driver.session.send("And this")
     driver.engine.say(PromptProgress(0, 400, 800, 0, 2.0))
     driver.wait(lambda: "2 s left" in shown(driver))
+    now_s += 1.0
     driver.wait(lambda: "1 s left" in shown(driver))
 
 

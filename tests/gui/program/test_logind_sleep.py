@@ -39,6 +39,15 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
 """
 
 
+def done_by_the_bus(connection: QDBusConnection) -> None:
+    """Wait until the bus has done all that was said to it: what comes later changes none of it."""
+    question = QDBusMessage.createMethodCall(
+        "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId"
+    )
+    answer = connection.call(question)
+    assert answer.type() == QDBusMessage.MessageType.ReplyMessage, answer.errorMessage()
+
+
 class Logind(QDBusVirtualObject):
     """Hands out locks, and knows whether they are held."""
 
@@ -74,6 +83,7 @@ class Logind(QDBusVirtualObject):
         signal = QDBusMessage.createSignal(PATH, INTERFACE, "PrepareForSleep")
         signal.setArguments([before])
         assert self._bus.send(signal)
+        done_by_the_bus(self._bus)
 
 
 @pytest.fixture
@@ -140,8 +150,11 @@ def test_closed_source_holds_nothing_and_hears_nothing(
     source.close()
     source.close()
     qtbot.waitUntil(lambda: not logind.is_held())
+    program = QDBusConnection("test-program")
+    done_by_the_bus(program)  # it is told that nobody listens any more
     logind.tell(True)
     source.start(lambda: told.append("again"), lambda: None)
+    done_by_the_bus(program)
     logind.tell(True)
     qtbot.waitUntil(lambda: "again" in told)
     assert told == ["again"]

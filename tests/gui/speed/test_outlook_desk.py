@@ -24,6 +24,8 @@ def window(
     monkeypatch.setattr(outlook_desk, "_QUIET_MS", 3_600_000)
     made = ScriptedWindow(qtbot, tmp_path, write_truth_model(tmp_path, "gpt-oss-20b-mxfp4"))
     made.window.speed.build_plot()
+    # A job tells what this machine is known by.
+    made.wait(lambda: desk_of(made)._machine != "")
     yield made
     made.close()
 
