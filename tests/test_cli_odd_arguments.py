@@ -86,7 +86,7 @@ def test_a_full_disk_is_a_sentence(model: Path, tmp_path: Path) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             encoding="utf-8",
-            timeout=100,
+            timeout=240,
         )
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].startswith("The output cannot be written: ")
@@ -101,7 +101,7 @@ def test_without_a_stderr_nothing_of_it_reaches_stdout(words: str, tmp_path: Pat
         cwd=ROOT,
         stdout=subprocess.PIPE,
         encoding="utf-8",
-        timeout=100,
+        timeout=240,
     )
     assert done.returncode in (1, 2)
     assert done.stdout == ""

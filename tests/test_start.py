@@ -46,7 +46,7 @@ def test_ctrl_c_while_modules_load_ends_it_without_a_word(tmp_path: Path, module
         cwd=Path(__file__).parents[1],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
     )
     assert (ran.returncode, ran.stderr) == (-signal.SIGINT, "")
 

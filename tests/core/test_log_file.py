@@ -61,7 +61,7 @@ print(log.problem)
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
         check=True,
     )
     assert "cannot be made" in done.stdout

@@ -39,7 +39,7 @@ def test_a_killed_program_is_told_of_at_the_next_start(tmp_path: Path) -> None:
         command(base, "--screenshot", str(picture)),
         cwd=ROOT,
         capture_output=True,
-        timeout=200,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")

@@ -30,7 +30,7 @@ def test_it_ends_in_order(tmp_path: Path, name: str) -> None:
             assert time.monotonic() < deadline and window.poll() is None
             time.sleep(0.05)
         window.send_signal(getattr(signal, name))
-        _, errors = window.communicate(timeout=120)
+        _, errors = window.communicate(timeout=240)
     finally:
         window.kill()
         window.wait()
@@ -63,7 +63,7 @@ def test_the_library_of_the_plots_is_not_waited_for(tmp_path: Path) -> None:
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

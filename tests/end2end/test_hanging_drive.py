@@ -47,7 +47,7 @@ def test_the_program_ends_though_a_drive_hangs(tmp_path: Path) -> None:
         [sys.executable, "-c", _PROGRAM, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     paths = app_paths(tmp_path)

@@ -45,7 +45,7 @@ def run(
         env=environment | environ,
         capture_output=True,
         encoding="utf-8",
-        timeout=200,
+        timeout=240,
         check=False,
     )
 

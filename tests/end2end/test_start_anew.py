@@ -31,7 +31,7 @@ def test_a_new_program_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     with (tmp_path / "errors").open("wb") as errors:
         command = [sys.executable, "-c", START, str(base)]
         first = subprocess.Popen(command, env=environment, stderr=errors)
-        assert first.wait(timeout=120) == 0
+        assert first.wait(timeout=240) == 0
     markers: list[Path] = []
 
     def running() -> bool:

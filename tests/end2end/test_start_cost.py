@@ -27,7 +27,7 @@ _LOADED = "import sys; from moelauncher import app; print(*sys.modules)"
 
 def test_the_window_imports_little_before_its_first_paint() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True, timeout=240
     )
     loaded = set(done.stdout.split())
     assert "moelauncher.gui.main_window" in loaded

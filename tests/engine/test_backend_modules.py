@@ -265,7 +265,7 @@ def test_the_doctor_tells_of_a_module_that_does_not_load(folder: Path, tmp_path:
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=100,
+        timeout=240,
         check=False,
     )
     assert done.stderr == ""

@@ -182,7 +182,7 @@ def test_a_cancelled_move_leaves_the_reply_alone(tmp_path: Path) -> None:
 
     def accept(request: LoadRequest, cancelled: Callable[[], bool]) -> object:
         if request.placement.cpu_moe == 1:
-            engine.stop(numbers.get(timeout=60))
+            engine.stop(numbers.get(timeout=240))
         return None
 
     numbers: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -114,7 +114,7 @@ def test_cancel_while_the_file_is_checked(tiny: Path) -> None:
     engine = LlamaEngine(accept=accept)
     try:
         number = engine.load(load_request(tiny))
-        assert checking.wait(30.0)
+        assert checking.wait(240)
         engine.stop()
         assert isinstance(wait_for(engine, number).end, LoadCancelled)
     finally:
@@ -147,7 +147,7 @@ def test_notify_comes_once_until_events_are_fetched(tiny: Path) -> None:
     engine = LlamaEngine(notify=notify)
     try:
         engine.unload()
-        assert rung.wait(30.0)
+        assert rung.wait(240)
         engine.close()
         assert calls == ["llama-engine"]
         assert [type(event) for event in engine.drain()] == [Unloaded]
@@ -181,7 +181,7 @@ print(*sizes[3:])
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=240,
         check=True,
     )
     sizes = [int(size) for size in done.stdout.split()]

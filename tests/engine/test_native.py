@@ -149,6 +149,6 @@ with log_to(lambda level, text: lines.append(text)):
 print(before > 0, len(lines) == before)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
     )
     assert (done.stdout.split(), done.stderr) == (["True", "True"], "")

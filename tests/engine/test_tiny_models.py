@@ -67,7 +67,7 @@ def _run(path: Path) -> dict[str, object]:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout.splitlines()[-1])
@@ -134,7 +134,7 @@ def test_the_type_table_is_that_of_the_library() -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
         check=True,
     )
     rows = json.loads(done.stdout)
@@ -171,6 +171,6 @@ def test_an_unknown_architecture_is_unknown_to_the_library(tmp_path: Path) -> No
 def _run_any(path: Path) -> str:
     """All output of a load that may end the child."""
     done = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(path)], capture_output=True, timeout=120
+        [sys.executable, "-c", _CHILD, str(path)], capture_output=True, timeout=240
     )
     return (done.stdout + done.stderr).decode("utf-8", "replace")

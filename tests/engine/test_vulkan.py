@@ -42,7 +42,7 @@ def sample(environment, session_cache):
 
 @pytest.fixture
 def child(environment):
-    child = Child(environment=environment, timeout_s=60)
+    child = Child(environment=environment, timeout_s=240)
     yield child
     child.close()
 
@@ -86,7 +86,7 @@ def test_forecasts_of_every_kind_of_model_are_what_is_allocated(environment, tmp
     _check(loads)
 
 
-@pytest.mark.timeout(600)  # 31 loads of 110 MB, 40 s on a calm machine
+@pytest.mark.timeout(900)  # 31 loads of 110 MB, 40 s on a calm machine
 def test_forecasts_of_the_sample_model_are_what_is_allocated(environment, sample):
     loads = run_probe(environment, "sizes", str(sample))
     assert len(loads) == 31 * 4

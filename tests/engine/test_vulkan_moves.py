@@ -19,7 +19,7 @@ from moelauncher.core.library.sample_model import build_sample_model
 from tests.helpers.vulkan_build import require_vulkan_build, vulkan_environment
 from tests.helpers.walked_context import ADDED_KL, MovedToken
 
-pytestmark = [pytest.mark.vulkan, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vulkan, pytest.mark.timeout(900)]
 
 #: The slider's way: everything in RAM, one or more layers of experts on the GPU, all of them.
 WAYS = {
@@ -49,7 +49,7 @@ def answer(
         env=os.environ | environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=600,
+        timeout=840,
         check=False,
     )
     assert finished.returncode == 0, finished.stderr[-4000:]

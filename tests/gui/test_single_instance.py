@@ -150,7 +150,7 @@ def test_what_a_crash_left_behind_is_replaced(qtbot: QtBot, name: str) -> None:
         "app = QCoreApplication([]); one = FirstInstance(sys.argv[1]);"
         "os._exit(0 if one.listening else 1)"
     )
-    assert subprocess.run([sys.executable, "-c", crash, name], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", crash, name], timeout=240).returncode == 0
     instance = FirstInstance(name)
     assert instance.listening
     instance.close()

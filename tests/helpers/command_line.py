@@ -67,7 +67,7 @@ def _run(start: list[str], arguments: tuple[str | Path, ...], environment: dict[
         env=variables,
         capture_output=True,
         encoding="utf-8",
-        timeout=200,
+        timeout=240,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

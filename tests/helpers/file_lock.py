@@ -10,7 +10,7 @@ from pathlib import Path
 
 _HOLD = """
 import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=240)
 db.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
 sys.stdin.read()

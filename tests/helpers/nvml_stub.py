@@ -116,7 +116,7 @@ def build_stub(folder: Path) -> Path:
     source = folder / "nvml_stub.c"
     source.write_text(SOURCE, encoding="utf-8")
     command = [compiler, "-shared", "-fPIC", "-w", "-o", str(folder / "libnvidia-ml.so.1")]
-    subprocess.run([*command, str(source)], check=True, timeout=60)
+    subprocess.run([*command, str(source)], check=True, timeout=240)
     return folder
 
 
@@ -128,7 +128,7 @@ def read_through_nvml(folder: Path, n_reads: int, **environment: str) -> tuple[l
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr

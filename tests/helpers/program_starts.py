@@ -29,13 +29,13 @@ def started(base: Path, arguments: Sequence[str | Path], **variables: str) -> su
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Its exit status and all that it printed, once it has ended."""
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=240)
     return process.returncode, said
 
 
 def eventually(condition: Callable[[], bool]) -> None:
     """Wait for what other processes do."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -24,7 +24,7 @@ from moelauncher.core.session_state import SessionState
 
 #: What the process may grow by: the software device takes its memory from it.
 ROOM_BYTES = 1 << 30
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 MOST_OFFERS = 8
 
 

@@ -51,7 +51,7 @@ def run_probe(environment: Mapping[str, str], *arguments: str) -> Any:
         env=os.environ | dict(environment),
         capture_output=True,
         encoding="utf-8",
-        timeout=580,
+        timeout=840,
         check=False,
     )
     assert finished.returncode == 0, f"{finished.returncode}\n{finished.stderr[-4000:]}"

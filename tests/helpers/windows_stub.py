@@ -123,5 +123,5 @@ def build_stub(folder: Path) -> Path:
     source.write_text(SOURCE, encoding="utf-8")
     library = folder / "windows_stub.so"
     command = [compiler, "-shared", "-fPIC", "-w", "-o", str(library), str(source)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=240)
     return library

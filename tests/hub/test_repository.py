@@ -338,7 +338,7 @@ def test_a_mirror_and_a_token_from_their_usual_places_are_used(
     (tmp_path / "hf" / "token").write_text("hf_from_file", encoding="utf-8")
     environ = {**os.environ, "HF_ENDPOINT": server.endpoint, "HF_HOME": str(tmp_path / "hf")}
     ran = subprocess.run(
-        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=240
     )
     assert ran.stdout.strip() == "3", ran.stderr
     # One request, and nothing told beside it.

@@ -40,7 +40,7 @@ class Card:
 
     def wait_for_looks(self, count: int) -> None:
         for _ in range(count):
-            assert self.looked.acquire(timeout=60)
+            assert self.looked.acquire(timeout=240)
 
 
 @pytest.fixture

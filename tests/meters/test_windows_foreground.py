@@ -30,7 +30,7 @@ def test_the_process_that_made_the_pipe_may_come_to_front() -> None:
     pipe = _winapi.CreateNamedPipe(name, _winapi.PIPE_ACCESS_DUPLEX, 0, 1, 512, 512, 0, 0)
     try:
         answer = subprocess.run(
-            [sys.executable, "-c", _ASKS, name], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", _ASKS, name], capture_output=True, text=True, timeout=240
         )
     finally:
         _winapi.CloseHandle(pipe)

@@ -162,7 +162,7 @@ def test_program_may_end_by_itself_after_ctrl_c(tmp_path):
     ) as process:
         assert process.stdout.readline() == "ready\n"
         os.killpg(process.pid, signal.SIGINT)
-        told = process.communicate(timeout=30)[1]
+        told = process.communicate(timeout=240)[1]
     assert process.returncode == 11
     assert told == "closed in order\n"
 

@@ -129,7 +129,7 @@ def test_a_read_only_file_can_still_be_read() -> None:
                 text=True,
                 encoding="utf-8",
                 check=False,
-                timeout=60,
+                timeout=240,
             )
         finally:
             folder.chmod(0o755)

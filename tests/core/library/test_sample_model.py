@@ -122,7 +122,7 @@ build_sample_model(Path(sys.argv[1]), progress=lambda done: done > 0.3 and os._e
 
 
 def test_what_a_killed_build_left_is_never_used_and_removed_at_the_next(tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=240, check=False)
     assert killed.returncode == 9
     assert len(files(tmp_path)) == 1
     assert not sample_model_path(tmp_path).exists()
@@ -152,7 +152,7 @@ def test_a_second_process_leaves_the_first_ones_build_alone(tmp_path):
         assert first.stdout.readline() == "started\n"
         whole = build_sample_model(tmp_path)
         assert len(files(tmp_path)) == 2
-        first.communicate("\n", timeout=60)
+        first.communicate("\n", timeout=240)
     assert first.returncode == 0
     assert files(tmp_path) == [whole.name]
 

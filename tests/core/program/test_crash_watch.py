@@ -47,7 +47,7 @@ def run(folder: Path, end: str) -> str:
         [sys.executable, "-c", RUN, str(folder), end],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     return done.stdout.strip()

@@ -70,5 +70,5 @@ def test_a_program_that_ends_with_its_window_open_ends_in_order() -> None:
         "    app.processEvents()\n"
         "main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=240)
     assert ended.returncode == 0
