@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from moelauncher.core.chats.chat_export import read_chat, to_json
 from moelauncher.core.chats.chat_store import ChatStore
-from moelauncher.core.chats.conversation import ROOT, Conversation, Node
+from moelauncher.core.chats.conversation import ROOT, Conversation
 from moelauncher.core.chats.kept_chat import KeptChat
 from moelauncher.core.chats.open_chats import OpenChats
 from moelauncher.core.chats.turn import TurnState
-from moelauncher.core.chats.turn_json import details_of
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.core.errors import LauncherError
 from moelauncher.engine.chat_template import ChatTemplate
+from tests.helpers.kept_chats import same_talk
 
 TEXTS = st.sampled_from(["hi", "and then?", "東京 🙂", "a\n\nb", "x"])
 TEMPLATE = ChatTemplate(None, "", "")
@@ -28,23 +27,6 @@ TEMPLATE = ChatTemplate(None, "", "")
 
 def stats(reason: str) -> GenerationStats:
     return GenerationStats(reason, 3, 0, 2, None, None, None, 0.1, 5)
-
-
-def content(nodes: Iterable[Node]) -> list[tuple[object, ...]]:
-    """Nodes as comparable values: errors are equal only to themselves."""
-    return [(n.key, n.parent, n.turn.text, n.turn.state, details_of(n.turn)) for n in nodes]
-
-
-def key_of(node: Node) -> int:
-    return node.key
-
-
-def same(one: Conversation, other: Conversation) -> bool:
-    """Whether two conversations hold the same turns, and show the same of them."""
-    mine, yours = one.nodes.values(), other.nodes.values()
-    return content(one.path) == content(other.path) and content(
-        sorted(mine, key=key_of)
-    ) == content(sorted(yours, key=key_of))
 
 
 class AnyChat(RuleBasedStateMachine):
@@ -113,7 +95,7 @@ class AnyChat(RuleBasedStateMachine):
         chat_id = data.draw(st.sampled_from([*sorted(self.held), ""]))
         chat = self.store.load(chat_id) or self.empty()
         self.chats = self.chats.show(chat)
-        assert same(self.talk, self.held.get(chat_id, Conversation()))
+        assert same_talk(self.talk, self.held.get(chat_id, Conversation()))
         self.undo = None
 
     @idle
@@ -203,7 +185,7 @@ class AnyChat(RuleBasedStateMachine):
         self.store = ChatStore.open(Path(self.folder.name) / "chats.sqlite3")
         for chat_id, talk in self.held.items():
             kept = self.store.load(chat_id)
-            assert kept is not None and same(kept.conversation, talk.cut())
+            assert kept is not None and same_talk(kept.conversation, talk.cut())
             self.held[chat_id] = kept.conversation
         shown = self.chats.shown.id
         self.chats = OpenChats(self.store.load(shown) or self.empty())
@@ -215,7 +197,7 @@ class AnyChat(RuleBasedStateMachine):
             return
         for chat in (self.chats.shown, self.chats.away):
             if chat is not None and chat.conversation.nodes:
-                assert same(chat.conversation, self.held[chat.id])
+                assert same_talk(chat.conversation, self.held[chat.id])
         streaming = [chat_id for chat_id, talk in self.held.items() if talk.streaming]
         answering = self.chats.answering
         assert streaming == ([answering.id] if answering is not None else [])
@@ -261,7 +243,7 @@ class AnyChat(RuleBasedStateMachine):
     def it_can_leave_as_a_file_and_come_back(self) -> None:
         if hasattr(self, "held") and self.talk.nodes:
             again = read_chat("a.json", to_json(KeptChat("a", self.talk)).encode()).conversation
-            assert same(again, self.talk.cut())
+            assert same_talk(again, self.talk.cut())
 
 
 AnyChat.TestCase.settings = settings(max_examples=40, stateful_step_count=30)

@@ -1,13 +1,15 @@
-"""Short conversations, a store whose clock goes on by a second a look, and a look from outside."""
+"""Short conversations, whether two are the same, a store with a clock, and a look from outside."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 
 from moelauncher.core.chats.chat_store import ChatStore
-from moelauncher.core.chats.conversation import Conversation
+from moelauncher.core.chats.conversation import Conversation, Node
 from moelauncher.core.chats.kept_chat import KeptChat
+from moelauncher.core.chats.turn_json import details_of
 from moelauncher.core.engine_protocol import GenerationStats, Sampling
 
 STATS = GenerationStats("stop", 12, 3, 5, 100.0, None, 0.1, 0.4, 17)
@@ -31,6 +33,21 @@ def talk(*pairs: tuple[str, str]) -> Conversation:
 
 def kept(chat_id: str, *pairs: tuple[str, str]) -> KeptChat:
     return KeptChat(chat_id, talk(*pairs))
+
+
+def same_talk(one: Conversation, other: Conversation) -> bool:
+    """Whether both hold the same turns, and show the same of them."""
+    return _content(one.path) == _content(other.path) and sorted(
+        _content(one.nodes.values()), key=lambda row: row[0]
+    ) == sorted(_content(other.nodes.values()), key=lambda row: row[0])
+
+
+def _content(nodes: Iterable[Node]) -> list[tuple[int, tuple[object, ...]]]:
+    """Nodes as comparable values: errors are equal only to themselves."""
+    return [
+        (n.key, (n.parent, n.turn.text, n.turn.reasoning, n.turn.state, details_of(n.turn)))
+        for n in nodes
+    ]
 
 
 def reopened(path: Path) -> ChatStore:
