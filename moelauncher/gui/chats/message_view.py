@@ -312,14 +312,9 @@ class MessageView:
         context.palette.setColor(QPalette.ColorRole.Text, colors.text)
         context.palette.setColor(QPalette.ColorRole.HighlightedText, colors.text)
         context.palette.setColor(QPalette.ColorRole.WindowText, colors.border)
-        marked = [
-            (start, end, faded(colors.warn, 0.55 if present else 0.25))
-            for start, end, present in part.hits
-        ]
-        if selected is not None:
-            marked.append((*selected, faded(colors.accent, 0.35)))
-        if marked:
-            context.selections = [_marked(part, *stretch) for stretch in marked]
+        marks = marks_of(part, selected, colors)
+        if marks:
+            context.selections = marks
         painter.save()
         painter.translate(part.origin)
         part.document.documentLayout().draw(painter, context)
@@ -345,8 +340,22 @@ class MessageView:
         painter.drawText(spot.rect, flags, spot.label)
 
 
+def marks_of(
+    part: TextPart, selected: tuple[int, int] | None, colors: Palette
+) -> list[QAbstractTextDocumentLayout.Selection]:
+    """What a search found in ``part``, and what is selected, as they are painted."""
+    marks = [
+        # Muted text, as thinking is, could not be read on these.
+        _marked(part, start, end, faded(colors.warn, 0.55 if present else 0.25), colors.text)
+        for start, end, present in part.hits
+    ]
+    if selected is not None:
+        marks.append(_marked(part, *selected, faded(colors.accent, 0.35)))
+    return marks
+
+
 def _marked(
-    part: TextPart, start: int, end: int, color: QColor
+    part: TextPart, start: int, end: int, color: QColor, text_color: QColor | None = None
 ) -> QAbstractTextDocumentLayout.Selection:
     mark = QAbstractTextDocumentLayout.Selection()
     mark.cursor = QTextCursor(part.document)
@@ -354,6 +363,8 @@ def _marked(
     mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
     ink = QTextCharFormat()
     ink.setBackground(color)
+    if text_color is not None:
+        ink.setForeground(text_color)
     mark.format = ink
     return mark
 

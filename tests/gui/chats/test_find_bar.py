@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.engine_protocol import GenerationStats
 from moelauncher.gui.chats.chat_pane import ChatPane
+from moelauncher.gui.chats.message_view import marks_of
 from moelauncher.gui.theme import theme
 
 STATS = GenerationStats("stop", 12, 0, 3, 100.0, 20.0, 0.1, 0.4, 15)
@@ -73,6 +74,8 @@ def test_folded_thinking_is_found_and_unfolded(pane, qtbot):
     assert "lion" in pane.view.toPlainText()
     thinking, answer = (p for p in pane.view._column.messages[1].parts if p.hits)
     assert [present for _, _, present in thinking.hits] == [False, False, True]
+    inks = {m.format.foreground().color().name() for m in marks_of(thinking, None, theme().colors)}
+    assert inks == {theme().colors.text.name()}, "muted text cannot be read on a mark"
     assert [present for _, _, present in answer.hits] == [False]
 
 
