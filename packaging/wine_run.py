@@ -6,6 +6,7 @@ Standard library only.
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ import dev_console
 from dev_console import DevError, run_logged
 
 _WINDOWS_VERSION = "win10"
+_LAST_WORDS_S = 1.0
+"""How long nothing may come from a program that has ended before its output is taken as whole."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +130,29 @@ def run(
     )
     assert process.stdout is not None
     try:
-        while piece := os.read(process.stdout.fileno(), 65536):
+        while piece := _next_piece(process, process.stdout.fileno()):
             show(piece)
         return process.wait()
     except BaseException:
         subprocess.run(["wineserver", "-k"], env=variables, check=False)
         process.wait()
         raise
+    finally:
+        process.stdout.close()
+
+
+def _next_piece(process: subprocess.Popen[bytes], pipe: int) -> bytes:
+    """What came next; empty at the end of the output, or once the program is gone and silent.
+
+    A helper process that is killed as it starts leaves its console host behind, which holds the
+    pipe open for ever. (Windows ends that one.)
+    """
+    ended = False
+    while not select.select([pipe], [], [], _LAST_WORDS_S)[0]:
+        if ended:
+            return b""
+        ended = process.poll() is not None
+    return os.read(pipe, 65536)
 
 
 def show_here(output: bytes) -> None:

@@ -1,8 +1,9 @@
-"""Programs under Wine: its services are kept up beside them."""
+"""Programs under Wine: its services are kept up beside them, and what they leave keeps nobody."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,3 +34,21 @@ def test_a_program_keeps_wine_up_as_long_as_the_block(tmp_path: Path) -> None:
 def test_a_wine_that_does_not_start_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(DevError, match="did not start"), wine_run.awake(wine_that(tmp_path, "")):
         pass
+
+
+def test_what_a_program_leaves_running_does_not_keep_its_output_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "left"
+    screen = tmp_path / "xvfb-run"
+    screen.write_text(
+        f"#!/bin/sh\nsleep 1000 &\necho $! > {left}\necho said\nexit 3\n", encoding="utf-8"
+    )
+    screen.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    output: list[bytes] = []
+    try:
+        code = wine_run.run(wine_run.Prefix(tmp_path), ["program"], show=output.append)
+    finally:
+        os.kill(int(left.read_text(encoding="utf-8")), signal.SIGKILL)
+    assert (code, b"".join(output)) == (3, b"said\n")
