@@ -11,7 +11,6 @@ from moelauncher.core.chats.conversation import Conversation
 from moelauncher.core.chats.prompt_prefix import common_prefix
 from moelauncher.core.engine_protocol import GenerateRequest
 from moelauncher.core.memory.context_settings import ContextSettings
-from moelauncher.engine import load_model
 from moelauncher.engine.llama_engine import LlamaEngine
 from tests.helpers.engines import GREEDY, Outcome, ask, load_request, run
 from tests.helpers.gguf_files import write_tiny_model
@@ -27,12 +26,6 @@ EVEN: dict[str, object] = {"matrix_type": GGMLQuantizationType.F32}
 N_BATCH = 64
 SETTINGS = ContextSettings(n_ctx=2048, n_ubatch=N_BATCH, n_threads=1)
 SYSTEM = "Answer in a sentence, and never in two. " * 8
-
-
-@pytest.fixture
-def exact_attention(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flash attention adds up in half precision on the CPU: that is 50 times as much rounding."""
-    monkeypatch.setattr(load_model, "_FLASH_AUTO", load_model._FLASH_OFF)
 
 
 class Talk:

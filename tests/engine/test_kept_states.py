@@ -68,6 +68,7 @@ def states(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.state")) if folder.exists() else []
 
 
+@pytest.mark.usefixtures("exact_attention")
 @pytest.mark.parametrize("kind", ["dense", "sliding", "hybrid", "mamba"])
 def test_a_chat_of_the_last_run_is_not_read_again(
     made: Callable[..., LlamaEngine], tmp_path: Path, folder: Path, kind: str

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType, GGUFWriter
@@ -126,9 +127,12 @@ def test_weights_that_stream_are_not_copied_into_ram(
     engine: LlamaEngine, tmp_path: Path, fits: bool
 ) -> None:
     path = write_tiny_model(tmp_path / "q4_0.gguf", "moe", matrix_type=GGMLQuantizationType.Q4_0)
+    # Processors without these have no use for weights in another order.
+    features = llama_cpp.llama_print_system_info().decode()
+    reorders = "AVX2 = 1" in features or "NEON = 1" in features
     done = run(engine, dataclasses.replace(load_request(path), weights_fit_ram=fits))
     copied = sum(b.n_bytes for b in done.report.buffers if "REPACK" in b.device.upper())
-    assert bool(copied) == fits
+    assert bool(copied) == (fits and reorders)
 
 
 def test_default_threads_leave_a_core(engine: LlamaEngine, tiny: Path) -> None:
