@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from moelauncher.core.errors import Cancelled, HelperCrashed, LauncherError
+from moelauncher.core.helper_python import helper_python
 from moelauncher.core.translate import tr
 from moelauncher.engine.broken_backends import BrokenBackends, suspect_of
 
@@ -53,7 +54,7 @@ def child_command() -> list[str]:
     """The command that runs ``child_main``. A frozen program runs itself with ``--child``."""
     if getattr(sys, "frozen", False):
         return [sys.executable, "--child"]
-    return [sys.executable, "-m", "moelauncher.engine.child_main"]
+    return [helper_python(), "-m", "moelauncher.engine.child_main"]
 
 
 def _child_environment() -> dict[str, str]:

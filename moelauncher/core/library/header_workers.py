@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from moelauncher.core.files.header_cache import FileStamp, HeaderCache
+from moelauncher.core.helper_python import helper_python
 from moelauncher.core.library.catalog import read_for_cache, uncached_groups
 
 #: The first argument of a worker process (see ``cli``).
@@ -83,7 +84,7 @@ def worker_command() -> list[str]:
     """How a worker is started, from a checkout, an installation or a frozen bundle."""
     if getattr(sys, "frozen", False):
         return [sys.executable, FLAG]
-    return [sys.executable, "-m", "moelauncher", FLAG]
+    return [helper_python(), "-m", "moelauncher", FLAG]
 
 
 def _run(

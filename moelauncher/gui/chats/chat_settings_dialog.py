@@ -127,7 +127,11 @@ class ChatSettingsDialog(QDialog):
     def _add_prompt(self, form: QFormLayout) -> None:
         self.prompt = QPlainTextEdit(self.system, self)
         self.prompts = NamedChoice(
-            "promptCombo", self.tr("Saved prompts"), self.tr("Name of this system prompt"), self
+            "promptCombo",
+            self.tr("Saved system prompt"),
+            self.tr("Saved prompts"),
+            self.tr("Name of this system prompt"),
+            self,
         )
         self.prompts.setToolTip(self.tr("System prompts that you saved, for all chats."))
         self.prompts.chosen.connect(self._take_prompt)
@@ -146,7 +150,11 @@ class ChatSettingsDialog(QDialog):
 
     def _add_presets(self, form: QFormLayout) -> None:
         self.presets = NamedChoice(
-            "presetCombo", self.tr("usual"), self.tr("Name of this preset"), self
+            "presetCombo",
+            self.tr("Preset"),
+            self.tr("usual"),
+            self.tr("Name of this preset"),
+            self,
         )
         self.presets.setToolTip(
             self.tr("Fills in the five numbers below; change them and save them as your own.")

@@ -156,6 +156,8 @@ class MessageScroll(QAbstractScrollArea):
         self._set_range(self._column.height, round(self._lower_edge(number) + bar.value() - edge))
         self._sync()
         self._set_follow(bar.value() >= bar.maximum() - 2)
+        if self._follow:  # edges are rounded: the end may be a pixel away
+            self._sync()
 
     def _set_range(self, total: float, value: int | None) -> None:
         bar = self.verticalScrollBar()

@@ -27,13 +27,18 @@ class NamedChoice(QWidget):
     save_requested = Signal(str)
     delete_requested = Signal(str)
 
-    def __init__(self, name: str, empty: str, ask: str, parent: QWidget | None = None) -> None:
-        """``empty``: what the first, keyless entry says; ``ask``: the question for a name."""
+    def __init__(
+        self, name: str, title: str, empty: str, ask: str, parent: QWidget | None = None
+    ) -> None:
+        """``title``: what a screen reader calls the choice, as a label beside the row is not its;
+        ``empty``: what the first, keyless entry says; ``ask``: the question for a name.
+        """
         super().__init__(parent)
         self._empty, self._ask = empty, ask
         self._deletable: frozenset[str] = frozenset()
         self.combo = ChevronComboBox(self)
         self.combo.setObjectName(name)
+        self.combo.setAccessibleName(title)
         self.combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.combo.activated.connect(lambda _: self.chosen.emit(self.key))
         self.combo.currentIndexChanged.connect(lambda _: self._refresh())
