@@ -7,7 +7,6 @@ failed. 0: an answer, though it may be that nothing fits, or that it is only an 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from moelauncher import cli
 from moelauncher.commands import plan as plan_command
+from moelauncher.core.helper_python import helper_python
 from moelauncher.engine.child import Child
 from tests.helpers.edited_gguf import edit_gguf
 from tests.helpers.gguf_files import write_tiny_model
@@ -138,7 +138,7 @@ def test_where_the_dry_run_is_refused_the_formula_stays_with_the_reason(
 def test_where_the_dry_run_takes_too_long_the_formula_stays_with_the_reason(
     moe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hanging = [sys.executable, "-c", _HANGS]
+    hanging = [helper_python(), "-c", _HANGS]
     monkeypatch.setattr(
         plan_command, "make_child", lambda options: Child(command=hanging, timeout_s=0.3)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from moelauncher.app import rooms
+from moelauncher.core.helper_python import helper_python
 from moelauncher.engine.child import Child
 from tests.helpers.window_driver import WindowDriver
 
 #: Stands in for the helper process while a driver in it hangs.
-HANGS = (sys.executable, "-c", "import time; time.sleep(600)")
+HANGS = (helper_python(), "-c", "import time; time.sleep(600)")
 
 
 def test_closing_takes_away_what_a_meter_waits_for(

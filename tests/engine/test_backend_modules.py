@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from moelauncher.core.errors import LauncherError
+from moelauncher.core.helper_python import helper_python
 from moelauncher.engine import broken_backends
 from moelauncher.engine.backend_modules import (
     BACKENDS_VARIABLE,
@@ -247,7 +248,7 @@ def test_windows_notes_a_driver_s_version(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_child_that_crashes_for_another_reason_is_not_started_again(tmp_path: Path) -> None:
     script = "import os; os.write(2, b'loading backend module: cpu-zen4\\n'); os._exit(7)"
     environ: dict[str, str] = {}
-    child = Child(command=[sys.executable, "-c", script], broken=BrokenBackends(environ=environ))
+    child = Child(command=[helper_python(), "-c", script], broken=BrokenBackends(environ=environ))
     try:
         with pytest.raises(LauncherError, match="crashed while it started"):
             child.request("devices")

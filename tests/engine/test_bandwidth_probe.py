@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from moelauncher.core.errors import Cancelled
+from moelauncher.core.helper_python import helper_python
 from moelauncher.core.memory.placement import RAM
 from moelauncher.engine.bandwidth_probe import measure_bandwidths
 from moelauncher.engine.child import Child
@@ -23,7 +22,7 @@ def test_main_memory_streams_at_a_likely_speed() -> None:
 
 
 def test_a_child_that_dies_leaves_it_unknown() -> None:
-    child = Child(command=[sys.executable, "-c", "import os; os._exit(1)"])
+    child = Child(command=[helper_python(), "-c", "import os; os._exit(1)"])
     try:
         assert measure_bandwidths(child, [RAM]) == {}
     finally:

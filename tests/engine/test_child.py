@@ -9,12 +9,13 @@ import psutil
 import pytest
 
 from moelauncher.core.errors import Cancelled, LauncherError
+from moelauncher.core.helper_python import helper_python
 from moelauncher.engine import child as child_module
 from moelauncher.engine.child import Child, ChildUnavailableError, child_command
 
 # The real loop, with operations that do what llama.cpp would never do on request.
 SCRIPTED = [
-    sys.executable,
+    helper_python(),
     "-c",
     """
 import os, subprocess, sys, threading
@@ -263,14 +264,14 @@ def test_a_program_that_is_not_there_is_a_sentence(tmp_path):
 
 
 def test_a_crash_at_the_start_is_a_sentence_with_its_reason():
-    child = Child(command=[sys.executable, "-c", "raise SystemExit('error: no driver')"])
+    child = Child(command=[helper_python(), "-c", "raise SystemExit('error: no driver')"])
     with pytest.raises(ChildUnavailableError, match=r"crashed while it started: no driver\."):
         child.request("echo")
     child.close()
 
 
 def test_a_child_that_never_gets_ready_is_given_up():
-    hang = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    hang = [helper_python(), "-c", "import sys; sys.stdin.read()"]
     child = Child(command=hang, start_timeout_s=0.2)
     with pytest.raises(ChildUnavailableError, match="did not start within"):
         child.request("echo")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from moelauncher.core.files.gguf_header import read_header
 from moelauncher.core.files.model_facts import facts_of
+from moelauncher.core.helper_python import helper_python
 from moelauncher.core.memory.auto_placement import Machine
 from moelauncher.core.memory.context_settings import ContextSettings
 from moelauncher.core.memory.launch_plan import LaunchChoices
@@ -136,7 +136,7 @@ def test_a_hang_costs_one_row(plan: TunePlan, monkeypatch: pytest.MonkeyPatch) -
     ["print('{]' * 50)", "print('[1, 2]\\n{\"id\": 1}')", "import os; os._exit(3)", "1/0"],
 )
 def test_a_child_that_talks_nonsense_or_dies(plan: TunePlan, code: str) -> None:
-    events = run(plan, make_child=lambda: Child(command=[sys.executable, "-c", code]))
+    events = run(plan, make_child=lambda: Child(command=[helper_python(), "-c", code]))
     end = end_of(events)
     assert end.decision.best is None
     assert end.decision.failed == (1,)
