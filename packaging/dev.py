@@ -318,7 +318,9 @@ def run_program(python: Path, arguments: list[str]) -> int:
     )
     model = [argument for argument in arguments if not argument.startswith("-")][:1] or ["--demo"]
     code = 0
-    for command in (["plan", *model], ["chat", *model, "-p", QUESTION]):
+    # By chance a model this small says anything; its likeliest answer is right.
+    asks = ["chat", *model, "-p", QUESTION, "--temp", "0"]
+    for command in (["plan", *model], asks):
         say(f"$ moelauncher {subprocess.list2cmdline(command)}")
         code = call_program([*program, *command])
         say("")

@@ -130,7 +130,7 @@ def test_without_a_display_the_terminal_does_the_job(tmp_path, monkeypatch, capf
     assert dev.run_program(Path(sys.executable), []) == 0
     assert started.read_text(encoding="utf-8").splitlines() == [
         "plan --demo",
-        f"chat --demo -p {dev.QUESTION}",
+        f"chat --demo -p {dev.QUESTION} --temp 0",
     ]
     assert "There is no display" in capfd.readouterr().out
 
